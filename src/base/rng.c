@@ -1,0 +1,113 @@
+#include "base/rng.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Random123's headers convert signs freely; they are not ours to mend. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#include <Random123/philox.h>
+#pragma GCC diagnostic pop
+
+gn_stream gn_stream_at(uint64_t seed, gn_purpose purpose, uint64_t step, uint64_t index)
+{
+    return (gn_stream){.key = {seed, (uint64_t)purpose}, .counter = {step, index, 0}};
+}
+
+uint64_t gn_random_u64(gn_stream *stream)
+{
+    if (stream->left == 0) {
+        philox4x64_ctr_t counter = {
+            {stream->counter[0], stream->counter[1], stream->counter[2], 0}};
+        philox4x64_key_t key = {{stream->key[0], stream->key[1]}};
+        philox4x64_ctr_t block = philox4x64(counter, key);
+        for (int i = 0; i < 4; i++)
+            stream->block[i] = block.v[i];
+        stream->counter[2]++;
+        stream->left = 4;
+    }
+    return stream->block[4 - stream->left--];
+}
+
+double gn_random_uniform(gn_stream *stream)
+{
+    return (double)(gn_random_u64(stream) >> 11) * 0x1.0p-53;
+}
+
+double gn_random_normal(gn_stream *stream)
+{
+    double radius = sqrt(-2.0 * log(1.0 - gn_random_uniform(stream)));
+    return radius * cos(6.283185307179586477 * gn_random_uniform(stream));
+}
+
+uint64_t gn_random_below(gn_stream *stream, uint64_t bound)
+{
+    assert(bound > 0);
+    /* Reject the incomplete last copy of 0..bound-1, so that every value is equally likely. */
+    uint64_t limit = UINT64_MAX - UINT64_MAX % bound;
+    uint64_t value;
+    do
+        value = gn_random_u64(stream);
+    while (value >= limit);
+    return value % bound;
+}
+
+/* A Feistel network over a few bits reaches too few permutations; a shuffled table reaches all. */
+static void fill_table(gn_permutation *p, gn_stream *stream)
+{
+    for (uint64_t i = 0; i < p->n; i++) {
+        uint64_t j = gn_random_below(stream, i + 1);
+        p->table[i] = p->table[j];
+        p->table[j] = (uint8_t)i;
+    }
+}
+
+gn_permutation gn_permutation_at(uint64_t n, uint64_t seed, gn_purpose purpose, uint64_t step,
+                                 uint64_t index)
+{
+    assert(n >= 1 && n <= (uint64_t)1 << 62);
+    gn_permutation p = {.n = n, .half_bits = 1};
+    gn_stream stream = gn_stream_at(seed, purpose, step, index);
+    if (n <= GN_PERMUTATION_TABLE) {
+        fill_table(&p, &stream);
+        return p;
+    }
+    while (((uint64_t)1 << (2 * p.half_bits)) < n)
+        p.half_bits++;
+    for (int i = 0; i < 4; i++)
+        p.key[i] = gn_random_u64(&stream);
+    return p;
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+/* A Feistel network over the smallest even-sized power of two that holds n; values that fall
+ * outside 0..n-1 are sent round again (at most four times on average). */
+uint64_t gn_permute(const gn_permutation *p, uint64_t position)
+{
+    assert(position < p->n);
+    if (p->n <= GN_PERMUTATION_TABLE)
+        return p->table[position];
+    enum { ROUNDS = 8 };
+    const uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;
+    uint64_t value = position;
+    do {
+        uint64_t left = value >> p->half_bits, right = value & mask;
+        for (unsigned round = 0; round < ROUNDS; round++) {
+            uint64_t mixed = mix(right + p->key[round % 4] + round * 0x9e3779b97f4a7c15u);
+            uint64_t next = left ^ (mixed >> 17 & mask);
+            left = right;
+            right = next;
+        }
+        value = left << p->half_bits | right;
+    } while (value >= p->n);
+    return value;
+}

@@ -1,0 +1,140 @@
+#include "base/status.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MESSAGE_MAX = 2048, LINE_MAX_BYTES = 2048 };
+
+struct gerne_ctx {
+    char message[MESSAGE_MAX];
+    char hint[MESSAGE_MAX];
+    gerne_log_fn *log;
+    void *log_user;
+    gerne_progress_fn *progress;
+    void *progress_user;
+};
+
+const char *gerne_version(void)
+{
+    return GERNE_VERSION;
+}
+
+const char *gerne_status_name(gerne_status status)
+{
+    static const char *const names[] = {
+#define STATUS_NAME(name, text) [GERNE_##name] = text,
+        GERNE_STATUS_LIST(STATUS_NAME)
+#undef STATUS_NAME
+    };
+    size_t i = (size_t)status;
+    return i < sizeof names / sizeof names[0] ? names[i] : "unknown status";
+}
+
+gerne_status gerne_ctx_new(gerne_ctx **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? GERNE_OK : GERNE_ENOMEM;
+}
+
+void gerne_ctx_close(gerne_ctx *ctx)
+{
+    free(ctx);
+}
+
+const char *gerne_message(const gerne_ctx *ctx)
+{
+    return ctx->message;
+}
+
+const char *gerne_hint(const gerne_ctx *ctx)
+{
+    return ctx->hint;
+}
+
+void gerne_set_log(gerne_ctx *ctx, gerne_log_fn *fn, void *user)
+{
+    ctx->log = fn;
+    ctx->log_user = user;
+}
+
+void gerne_set_progress(gerne_ctx *ctx, gerne_progress_fn *fn, void *user)
+{
+    ctx->progress = fn;
+    ctx->progress_user = user;
+}
+
+gerne_status gn_fail(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+{
+    if (!ctx)
+        return status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->message, sizeof ctx->message, format, args);
+    va_end(args);
+    ctx->hint[0] = '\0';
+    return status;
+}
+
+gerne_status gn_fail_errno(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+{
+    int saved = errno;
+    if (!ctx)
+        return status;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->message, sizeof ctx->message, format, args);
+    va_end(args);
+    ctx->hint[0] = '\0';
+    size_t used = strlen(ctx->message);
+    char text[128];
+    snprintf(ctx->message + used, sizeof ctx->message - used, ": %s",
+             strerror_r(saved, text, sizeof text));
+    return status;
+}
+
+void gn_hint(gerne_ctx *ctx, const char *format, ...)
+{
+    if (!ctx)
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->hint, sizeof ctx->hint, format, args);
+    va_end(args);
+}
+
+gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+{
+    if (!ctx)
+        return status;
+    char rest[MESSAGE_MAX];
+    memcpy(rest, ctx->message, sizeof rest);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(ctx->message, sizeof ctx->message, format, args);
+    va_end(args);
+    size_t used = strlen(ctx->message);
+    snprintf(ctx->message + used, sizeof ctx->message - used, ": %s", rest);
+    return status;
+}
+
+void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)
+{
+    if (!ctx || !ctx->log)
+        return;
+    char line[LINE_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    ctx->log(ctx->log_user, level, line);
+}
+
+gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
+{
+    if (!ctx || !ctx->progress || ctx->progress(ctx->progress_user, progress) == 0)
+        return GERNE_OK;
+    return gn_fail(ctx, GERNE_EINTERRUPTED, "%s was stopped", progress->what);
+}

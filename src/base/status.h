@@ -1,0 +1,42 @@
+/* status.h - failing with a sentence, logging, progress: what every other file uses of the context.
+ *
+ * A message says what is wrong first, in lower case and without a full stop, quotes the subject and
+ * names the limit; the hint says the way out:
+ *     return gn_fail(ctx, GERNE_EUSAGE, "c %g is outside (0, 1]", c);
+ */
+#ifndef GN_BASE_STATUS_H
+#define GN_BASE_STATUS_H
+
+#include "gerne.h"
+
+#define GN_PRINTF(form, first) __attribute__((format(printf, form, first)))
+
+/* Records the sentence and returns the status, so that it can stand in a return statement.
+ * An earlier hint is dropped. ctx may be NULL (the sentence is lost then). */
+gerne_status gn_fail(gerne_ctx *ctx, gerne_status status, const char *format, ...) GN_PRINTF(3, 4);
+
+/* As gn_fail, with the text of errno after a colon. */
+gerne_status gn_fail_errno(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+    GN_PRINTF(3, 4);
+
+/* Adds the way out to the failure just recorded. */
+void gn_hint(gerne_ctx *ctx, const char *format, ...) GN_PRINTF(2, 3);
+
+/* Puts words such as "file.csv, line 7" before the sentence just recorded; returns status. */
+gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+    GN_PRINTF(3, 4);
+
+/* Forwards a failure. */
+#define GN_TRY(expression)                                                                         \
+    do {                                                                                           \
+        gerne_status gn_try_status_ = (expression);                                                \
+        if (gn_try_status_ != GERNE_OK)                                                            \
+            return gn_try_status_;                                                                 \
+    } while (0)
+
+void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...) GN_PRINTF(3, 4);
+
+/* Reports progress; GERNE_EINTERRUPTED when the hook asks to stop. */
+GERNE_CHECKED gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress);
+
+#endif

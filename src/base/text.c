@@ -1,0 +1,135 @@
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+gerne_status gn_text_add_bytes(gerne_ctx *ctx, gn_text *text, const void *bytes, size_t size)
+{
+    GN_TRY(gn_grow(ctx, &text->bytes, &text->capacity, text->size + size + 1, 1, "text"));
+    memcpy(text->bytes + text->size, bytes, size);
+    text->size += size;
+    text->bytes[text->size] = '\0';
+    return GERNE_OK;
+}
+
+gerne_status gn_text_add(gerne_ctx *ctx, gn_text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int need = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (need < 0)
+        return gn_fail(ctx, GERNE_EINTERNAL, "a text could not be formatted");
+    size_t size = (size_t)need;
+    GN_TRY(gn_grow(ctx, &text->bytes, &text->capacity, text->size + size + 1, 1, "text"));
+    va_start(args, format);
+    vsnprintf(text->bytes + text->size, size + 1, format, args);
+    va_end(args);
+    text->size += size;
+    return GERNE_OK;
+}
+
+void gn_text_clear(gn_text *text)
+{
+    text->size = 0;
+    if (text->bytes)
+        text->bytes[0] = '\0';
+}
+
+void gn_text_free(gn_text *text)
+{
+    gn_free(text->bytes);
+    *text = (gn_text){0};
+}
+
+bool gn_parse_int(const char *text, int64_t *out)
+{
+    if (!isdigit((unsigned char)text[0]) && text[0] != '-' && text[0] != '+')
+        return false;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool gn_parse_double(const char *text, double *out)
+{
+    if (isspace((unsigned char)text[0]) || strpbrk(text, "xX"))
+        return false;
+    char *end;
+    errno = 0;
+    double value = strtod(text, &end);
+    bool overflow = errno == ERANGE && fabs(value) > 1.0;
+    if (overflow || end == text || *end || isnan(value))
+        return false;
+    *out = value;
+    return true;
+}
+
+bool gn_parse_bool(const char *text, bool *out)
+{
+    static const char *const words[2][4] = {{"false", "no", "off", "0"},
+                                            {"true", "yes", "on", "1"}};
+    for (int value = 0; value < 2; value++)
+        for (int i = 0; i < 4; i++)
+            if (strcmp(text, words[value][i]) == 0) {
+                *out = value;
+                return true;
+            }
+    return false;
+}
+
+enum { NAME_MAX_BYTES = 64 };
+
+/* Edit distance in which two neighbours may also change places. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    if (n >= NAME_MAX_BYTES || m >= NAME_MAX_BYTES)
+        return NAME_MAX_BYTES;
+    size_t rows[3][NAME_MAX_BYTES];
+    size_t *before = rows[0], *last = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= m; j++)
+        last[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = last[j - 1] + (a[i - 1] != b[j - 1]);
+            if (last[j] + 1 < best)
+                best = last[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            row[j] = best;
+        }
+        size_t *free_row = before;
+        before = last;
+        last = row;
+        row = free_row;
+    }
+    return last[m];
+}
+
+const char *gn_nearest(const char *text, const char *const *names, size_t count)
+{
+    const char *best = NULL;
+    size_t limit = strlen(text) / 3 + 1, best_distance = limit + 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edit_distance(text, names[i]);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,28 @@
+/* text.h - growing strings, strict numbers, the nearest name. */
+#ifndef GN_BASE_TEXT_H
+#define GN_BASE_TEXT_H
+
+#include "base/memory.h"
+
+/* A growing string; starts as {0}. After a failed append it stays as it was. */
+typedef struct gn_text {
+    char *bytes; /* always ends in '\0' once anything was appended; NULL before */
+    size_t size, capacity;
+} gn_text;
+
+GERNE_CHECKED gerne_status gn_text_add(gerne_ctx *ctx, gn_text *text, const char *format, ...)
+    GN_PRINTF(3, 4);
+GERNE_CHECKED gerne_status gn_text_add_bytes(gerne_ctx *ctx, gn_text *text, const void *bytes,
+                                             size_t size);
+void gn_text_clear(gn_text *text); /* empties it and keeps the memory */
+void gn_text_free(gn_text *text);
+
+/* The whole text must be the number; false otherwise, also on overflow, NaN and white space. */
+bool gn_parse_int(const char *text, int64_t *out);
+bool gn_parse_double(const char *text, double *out); /* "inf" is taken, "nan" is not */
+bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off 1 0 */
+
+/* The name most like text, or NULL when none is near (edit distance at most a third). */
+const char *gn_nearest(const char *text, const char *const *names, size_t count);
+
+#endif

@@ -1,0 +1,52 @@
+/* command.h - what a command is made of, and what main does for all of them: flags, help, output.
+ */
+#ifndef GN_CLI_COMMAND_H
+#define GN_CLI_COMMAND_H
+
+#include "base/json.h"
+#include "base/option.h"
+
+typedef struct gn_cli {
+    gerne_ctx *ctx;
+    gn_arena *arena;        /* lives as long as the command */
+    gn_config *config;      /* the command's option tables */
+    gn_settings flags;      /* what was typed, for commands that read a file first */
+    const char **arguments; /* what is not a flag */
+    size_t argument_count;
+    bool json, quiet; /* every command has these */
+    bool gate_failed; /* set by a command whose gate says no: exit code 3 */
+    gn_text output;   /* becomes stdout when the command ends well */
+} gn_cli;
+
+typedef struct gn_command {
+    const char *name;
+    const char *arguments; /* "[FILE.csv]", for the usage line */
+    const char *summary;   /* one line for the list of commands */
+    const char *help;      /* paragraphs after the usage line; may be NULL */
+    size_t max_arguments;
+    bool applies_flags_itself;          /* run() calls gn_config_apply: it reads a file first */
+    gerne_status (*setup)(gn_cli *cli); /* adds option tables; may be NULL */
+    gerne_status (*run)(gn_cli *cli);
+} gn_command;
+
+/* The command table ends with a NULL; its order is the order of help. */
+extern const gn_command *const gn_commands[];
+
+/* Turns argv (without program and command name) into cli->flags and cli->arguments. */
+GERNE_CHECKED gerne_status gn_parse_arguments(gn_cli *cli, int argc, char **argv);
+
+/* Appends the usage, help and options of a command. */
+GERNE_CHECKED gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out);
+
+/* Appends the list of commands. */
+GERNE_CHECKED gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out);
+
+/* Appends the document to cli->output and releases it. */
+GERNE_CHECKED gerne_status gn_output_json(gn_cli *cli, json_t *json);
+
+const gn_command *gn_find_command(const char *name);
+
+/* Commands, one file each. */
+extern const gn_command gn_command_help;
+
+#endif

@@ -1,0 +1,7 @@
+/* commands.c - the command table. A new command is one file and one line here. */
+#include "cli/command.h"
+
+const gn_command *const gn_commands[] = {
+    &gn_command_help,
+    NULL,
+};

@@ -1,0 +1,143 @@
+/* main.c - the program: finds the command, runs it, turns its status into an exit code. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_WRONG_USAGE = 2, EXIT_GATE = 3, EXIT_STOPPED = 130 };
+
+static int exit_code(gerne_status status)
+{
+    switch (status) {
+    case GERNE_OK:
+        return EXIT_DONE;
+    case GERNE_EUSAGE:
+        return EXIT_WRONG_USAGE;
+    case GERNE_EINTERRUPTED:
+        return EXIT_STOPPED;
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+static void print_log(void *user, gerne_log_level level, const char *line)
+{
+    const gn_cli *cli = user;
+    if (level == GERNE_LOG_WARNING)
+        fprintf(stderr, "warning: %s\n", line);
+    else if (level == GERNE_LOG_INFO && !cli->quiet)
+        fprintf(stderr, "%s\n", line);
+}
+
+static void print_failure(const gerne_ctx *ctx, gerne_status status)
+{
+    const char *message = gerne_message(ctx);
+    fprintf(stderr, "gerne: %s\n", message[0] ? message : gerne_status_name(status));
+    if (gerne_hint(ctx)[0])
+        fprintf(stderr, "hint: %s\n", gerne_hint(ctx));
+}
+
+static gerne_status write_output(gerne_ctx *ctx, const gn_text *text)
+{
+    size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
+    if (done != text->size || fflush(stdout) != 0)
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot write to the standard output");
+    return GERNE_OK;
+}
+
+static const gn_option common_options[] = {
+    {"json", GN_BOOL, offsetof(gn_cli, json), .fallback = "false",
+     .help = "print one JSON document on the standard output", .flags = GN_NO_HASH},
+    {"quiet", GN_BOOL, offsetof(gn_cli, quiet), .fallback = "false",
+     .help = "print no progress and no log lines", .flags = GN_NO_HASH},
+};
+
+static bool asks_for_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc, char **argv)
+{
+    if (command->setup)
+        GN_TRY(command->setup(cli));
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Every command", common_options,
+                         sizeof common_options / sizeof common_options[0], cli));
+    if (asks_for_help(argc, argv))
+        return gn_print_help(cli, command, &cli->output);
+    GN_TRY(gn_parse_arguments(cli, argc, argv));
+    if (cli->argument_count > command->max_arguments) {
+        gn_fail(cli->ctx, GERNE_EUSAGE, "unexpected argument '%s'",
+                cli->arguments[command->max_arguments]);
+        gn_hint(cli->ctx, "usage: gerne %s %s", command->name, command->arguments);
+        return GERNE_EUSAGE;
+    }
+    if (!command->applies_flags_itself) {
+        GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
+        GN_TRY(gn_config_complete(cli->ctx, cli->config));
+    }
+    return command->run(cli);
+}
+
+static gerne_status unknown_command(gerne_ctx *ctx, const char *name)
+{
+    const char *names[64];
+    size_t count = 0;
+    while (gn_commands[count] && count < 64) {
+        names[count] = gn_commands[count]->name;
+        count++;
+    }
+    const char *nearest = gn_nearest(name, names, count);
+    gn_fail(ctx, GERNE_EUSAGE, "unknown command '%s'", name);
+    if (nearest)
+        gn_hint(ctx, "did you mean '%s'?", nearest);
+    else
+        gn_hint(ctx, "'gerne help' lists the commands");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status dispatch(gn_cli *cli, int argc, char **argv)
+{
+    if (argc < 2)
+        return gn_print_overview(cli->ctx, &cli->output);
+    if (strcmp(argv[1], "--version") == 0)
+        return gn_text_add(cli->ctx, &cli->output, "gerne %s\n", gerne_version());
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return gn_print_overview(cli->ctx, &cli->output);
+    const gn_command *command = gn_find_command(argv[1]);
+    if (!command)
+        return unknown_command(cli->ctx, argv[1]);
+    return run_command(cli, command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, said in words */
+    gn_cli cli = {0};
+    if (gerne_ctx_new(&cli.ctx) != GERNE_OK)
+        return EXIT_FAILED;
+    gerne_set_log(cli.ctx, print_log, &cli);
+    gerne_status status = gn_arena_new(cli.ctx, &cli.arena);
+    if (status == GERNE_OK)
+        status = gn_config_new(cli.ctx, &cli.config);
+    cli.flags.arena = cli.arena;
+    if (status == GERNE_OK)
+        status = dispatch(&cli, argc, argv);
+    if (status == GERNE_OK)
+        status = write_output(cli.ctx, &cli.output);
+    if (status != GERNE_OK)
+        print_failure(cli.ctx, status);
+    int code = status == GERNE_OK && cli.gate_failed ? EXIT_GATE : exit_code(status);
+    gn_text_free(&cli.output);
+    gn_settings_free(&cli.flags);
+    gn_config_close(cli.config);
+    gn_arena_close(cli.arena);
+    gerne_ctx_close(cli.ctx);
+    return code;
+}
