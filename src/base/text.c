@@ -133,3 +133,41 @@ const char *gn_nearest(const char *text, const char *const *names, size_t count)
     }
     return best;
 }
+
+/* The length of the sequence that starts here, or 0 when it is malformed. */
+static size_t utf8_sequence(const unsigned char *at)
+{
+    static const struct {
+        unsigned char first, last; /* of the leading byte */
+        unsigned char low, high;   /* of the second byte */
+        size_t size;
+    } forms[] = {
+        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (at[0] < forms[i].first || at[0] > forms[i].last)
+            continue;
+        for (size_t j = 1; j < forms[i].size; j++) {
+            unsigned char low = j == 1 ? forms[i].low : 0x80;
+            unsigned char high = j == 1 ? forms[i].high : 0xbf;
+            if (at[j] < low || at[j] > high)
+                return 0;
+        }
+        return forms[i].size;
+    }
+    return 0;
+}
+
+bool gn_is_utf8(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    while (*at) {
+        size_t size = utf8_sequence(at);
+        if (size == 0)
+            return false;
+        at += size;
+    }
+    return true;
+}

@@ -22,6 +22,9 @@ bool gn_parse_int(const char *text, int64_t *out);
 bool gn_parse_double(const char *text, double *out); /* "inf" is taken, "nan" is not */
 bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off 1 0 */
 
+/* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
+bool gn_is_utf8(const char *text);
+
 /* The name most like text, or NULL when none is near (edit distance at most a third). */
 const char *gn_nearest(const char *text, const char *const *names, size_t count);
 
