@@ -223,19 +223,20 @@ gerne_status gn_config_add(gerne_ctx *ctx, gn_config *config, const char *sectio
 }
 
 /* "train.lr" belongs to table "train" when it starts with "train."; the top has no dot. */
-static const char *name_in_section(const char *key, const char *section)
+static bool is_in_section(const char *key, const char *section, const char **name)
 {
     size_t size = strlen(section);
-    if (size == 0)
-        return key;
-    return strncmp(key, section, size) == 0 && key[size] == '.' ? key + size + 1 : NULL;
+    if (size > 0 && (strncmp(key, section, size) != 0 || key[size] != '.'))
+        return false;
+    *name = size > 0 ? key + size + 1 : key;
+    return true;
 }
 
 static bool find(const gn_config *config, const char *key, const table **t, size_t *index)
 {
     for (size_t i = 0; i < config->count; i++) {
-        const char *name = name_in_section(key, config->tables[i].section);
-        if (!name)
+        const char *name;
+        if (!is_in_section(key, config->tables[i].section, &name))
             continue;
         for (size_t j = 0; j < config->tables[i].count; j++)
             if (strcmp(config->tables[i].options[j].name, name) == 0) {

@@ -89,7 +89,7 @@ static gerne_status unknown_command(gerne_ctx *ctx, const char *name)
 {
     const char *names[64];
     size_t count = 0;
-    while (gn_commands[count] && count < 64) {
+    while (count < 64 && gn_commands[count]) {
         names[count] = gn_commands[count]->name;
         count++;
     }

@@ -47,7 +47,7 @@ static void test_below(void **state)
     for (int i = 0; i < N; i++)
         counts[gn_random_below(&s, K)]++;
     for (int k = 0; k < K; k++)
-        assert_near(counts[k], N / K, 5 * sqrt((double)N / K));
+        assert_near(counts[k], (double)N / K, 5 * sqrt((double)N / K));
 }
 
 static void test_permutation_is_one(void **state)
