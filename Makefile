@@ -1,7 +1,8 @@
 # The face of the build; CMake does the work in build/.  `make help` lists the targets.
-BUILD  ?= build$(if $(SAN),-$(SAN))$(if $(filter clang%,$(CC)),-clang)
+BUILD  ?= build$(if $(SAN),-$(SAN))$(if $(findstring clang,$(CC)),-clang)
 PREFIX ?= /usr/local
 JOBS   ?= $(shell nproc)
+MAKEFLAGS += --no-print-directory
 export CTEST_OUTPUT_ON_FAILURE = 1
 
 all: configure ## build the program, the libraries and the tests
@@ -9,7 +10,7 @@ all: configure ## build the program, the libraries and the tests
 	@ln -sf $(BUILD)/compile_commands.json compile_commands.json
 
 configure:
-	@cmake -S . -B $(BUILD) $(if $(SAN),-DGERNE_SAN=$(SAN)) $(if $(CI)$(DEV),-DGERNE_DEV=ON) \
+	@cmake -S . -B $(BUILD) -DGERNE_SAN=$(SAN) -DGERNE_DEV=$(if $(CI)$(DEV),ON,OFF) \
 		-DCMAKE_INSTALL_PREFIX=$(PREFIX) > $(BUILD).log 2>&1 || (cat $(BUILD).log; exit 1)
 	@rm -f $(BUILD).log
 
@@ -22,9 +23,16 @@ demo: deps all ## show what it does, on the embedded dataset
 test: deps all ## set up, build, and run all tests
 	@cd $(BUILD) && ctest -j $(JOBS)
 
+quick: all ## run the quick tests
+	@cd $(BUILD) && ctest -j $(JOBS) -L quick
+
 check: deps all ## format, include directions, static analysis, quick tests
 	@scripts/check $(BUILD)
 	@cd $(BUILD) && ctest -j $(JOBS) -L quick
+
+valgrind: ## run the quick tests under valgrind's memory checker
+	@$(MAKE) SAN=valgrind all
+	@cd build-valgrind && ctest -j $(JOBS) -L quick -LE script
 
 bench: all ## measure speed beside PyTorch (needs python3-torch for its side)
 	@scripts/bench $(BUILD)
@@ -32,11 +40,11 @@ bench: all ## measure speed beside PyTorch (needs python3-torch for its side)
 install: all ## install under PREFIX (and DESTDIR)
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
-clean: ## remove the build
-	@rm -rf $(BUILD) compile_commands.json
+clean: ## remove the builds
+	@rm -rf build build-* compile_commands.json
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 	@echo "SAN=address builds with ASan+UBSan, CC=clang with clang, DEV=1 makes warnings errors."
 
-.PHONY: all configure deps demo test check bench install clean help
+.PHONY: all configure deps demo test quick check valgrind bench install clean help
