@@ -5,6 +5,8 @@
 
 #include "debias/labels.h"
 
+enum { NAME_MAX_SIZE = 20 };
+
 /* Adds the texts, finishes, and joins the names in final order. */
 static gn_labels *labels_of(gerne_ctx *ctx, const char *const *texts, size_t count, char *joined)
 {
@@ -15,10 +17,8 @@ static gn_labels *labels_of(gerne_ctx *ctx, const char *const *texts, size_t cou
         assert_ok(ctx, gn_labels_add(ctx, labels, texts[i], &numbers[i]));
     assert_ok(ctx, gn_labels_finish(ctx, labels));
     joined[0] = '\0';
-    for (uint32_t i = 0; i < gn_labels_count(labels); i++) {
-        strcat(joined, gn_labels_names(labels)[i]);
-        strcat(joined, " ");
-    }
+    for (uint32_t i = 0; i < gn_labels_count(labels); i++)
+        joined += snprintf(joined, NAME_MAX_SIZE, "%s ", gn_labels_names(labels)[i]);
     for (size_t i = 0; i < count; i++) {
         int64_t index = gn_labels_find(labels, texts[i]);
         assert_int_equal(index, gn_labels_ranks(labels)[numbers[i]]);
