@@ -1,0 +1,109 @@
+#include "base/sha256.h"
+
+#include <string.h>
+
+#include "base/file.h"
+
+/* The first 32 bits of the fractions of the cube roots of the first 64 primes (FIPS 180-4). */
+static const uint32_t round_constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+void gn_sha256_start(gn_sha256 *hash)
+{
+    *hash = (gn_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                  0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+static uint32_t rotate(uint32_t x, int bits)
+{
+    return x >> bits | x << (32 - bits);
+}
+
+static void mix_block(uint32_t state[8], const unsigned char *block)
+{
+    uint32_t w[64];
+    for (size_t i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (size_t i = 16; i < 64; i++) {
+        uint32_t a = w[i - 15], b = w[i - 2];
+        w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
+               (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
+    }
+    uint32_t s[8];
+    memcpy(s, state, sizeof s);
+    for (size_t i = 0; i < 64; i++) {
+        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
+        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+        uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choice +
+                      round_constants[i] + w[i];
+        uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
+        memmove(s + 1, s, 7 * sizeof *s);
+        s[4] += t1;
+        s[0] = t1 + t2;
+    }
+    for (size_t i = 0; i < 8; i++)
+        state[i] += s[i];
+}
+
+void gn_sha256_add(gn_sha256 *hash, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    size_t held = (size_t)(hash->size % 64);
+    hash->size += size;
+    if (held) {
+        size_t take = 64 - held < size ? 64 - held : size;
+        memcpy(hash->block + held, at, take);
+        at += take;
+        size -= take;
+        if (held + take < 64)
+            return;
+        mix_block(hash->state, hash->block);
+    }
+    for (; size >= 64; at += 64, size -= 64)
+        mix_block(hash->state, at);
+    if (size)
+        memcpy(hash->block, at, size);
+}
+
+void gn_sha256_end(gn_sha256 *hash, unsigned char digest[GN_SHA256_SIZE])
+{
+    uint64_t bits = hash->size * 8;
+    unsigned char tail[72] = {0x80};
+    size_t held = (size_t)(hash->size % 64);
+    size_t padding = held < 56 ? 56 - held : 120 - held;
+    for (size_t i = 0; i < 8; i++)
+        tail[padding + i] = (unsigned char)(bits >> (56 - 8 * i));
+    gn_sha256_add(hash, tail, padding + 8);
+    for (size_t i = 0; i < GN_SHA256_SIZE; i++)
+        digest[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void gn_sha256_hex(const unsigned char digest[GN_SHA256_SIZE], char hex[GN_SHA256_HEX])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < GN_SHA256_SIZE; i++) {
+        hex[2 * i] = digits[digest[i] >> 4];
+        hex[2 * i + 1] = digits[digest[i] & 15];
+    }
+    hex[GN_SHA256_HEX - 1] = '\0';
+}
+
+gerne_status gn_sha256_file(gerne_ctx *ctx, const char *path, unsigned char digest[GN_SHA256_SIZE])
+{
+    gn_map map;
+    GN_TRY(gn_map_open(ctx, path, &map));
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, map.bytes, map.size);
+    gn_sha256_end(&hash, digest);
+    gn_map_close(&map);
+    return GERNE_OK;
+}
