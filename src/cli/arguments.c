@@ -1,4 +1,4 @@
-/* arguments.c - from argv to settings. */
+/* arguments.c - the flags of a command, and from argv to settings. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,4 +57,24 @@ gerne_status gn_parse_arguments(gn_cli *cli, int argc, char **argv)
             cli->arguments[cli->argument_count++] = argv[i];
     }
     return GERNE_OK;
+}
+
+static const gn_option common_options[] = {
+    {"json", GN_BOOL, offsetof(gn_cli, json), .fallback = "false",
+     .help = "print one JSON document on the standard output", .flags = GN_NO_HASH},
+    {"quiet", GN_BOOL, offsetof(gn_cli, quiet), .fallback = "false",
+     .help = "print no progress and no log lines", .flags = GN_NO_HASH},
+};
+
+gerne_status gn_add_common_options(gn_cli *cli)
+{
+    return gn_config_add(cli->ctx, cli->config, "", "Every command", common_options,
+                         sizeof common_options / sizeof common_options[0], cli);
+}
+
+gerne_status gn_setup_command(gn_cli *cli, const gn_command *command)
+{
+    if (command->setup)
+        GN_TRY(command->setup(cli));
+    return gn_add_common_options(cli);
 }

@@ -13,6 +13,7 @@ typedef struct gn_cli {
     gn_settings flags;      /* what was typed, for commands that read a file first */
     const char **arguments; /* what is not a flag */
     size_t argument_count;
+    void *options;    /* the command's own struct, if it has one: made by setup, read by run */
     bool json, quiet; /* every command has these */
     bool gate_failed; /* set by a command whose gate says no: exit code 3 */
     gn_text output;   /* becomes stdout when the command ends well */
@@ -32,6 +33,12 @@ typedef struct gn_command {
 /* The command table ends with a NULL; its order is the order of help. */
 extern const gn_command *const gn_commands[];
 
+/* Runs the command's setup and adds the options that every command has: the config is complete. */
+GERNE_CHECKED gerne_status gn_setup_command(gn_cli *cli, const gn_command *command);
+
+/* Adds the options that every command has. */
+GERNE_CHECKED gerne_status gn_add_common_options(gn_cli *cli);
+
 /* Turns argv (without program and command name) into cli->flags and cli->arguments. */
 GERNE_CHECKED gerne_status gn_parse_arguments(gn_cli *cli, int argc, char **argv);
 
@@ -40,6 +47,33 @@ GERNE_CHECKED gerne_status gn_print_help(gn_cli *cli, const gn_command *command,
 
 /* Appends the list of commands. */
 GERNE_CHECKED gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out);
+
+/* Appends the manual page gerne(1) in roff: all commands with all their options. */
+GERNE_CHECKED gerne_status gn_print_manual(gn_cli *cli, gn_text *out);
+
+/* The words that help and manual share about an option: "--train.lr X", and what it does with
+ * limits and default. */
+GERNE_CHECKED gerne_status gn_option_label(gerne_ctx *ctx, const char *section,
+                                           const gn_option *option, gn_text *out);
+GERNE_CHECKED gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option,
+                                                 gn_text *out);
+
+#define GN_TAGLINE "train classifiers that do not lean on spurious correlations"
+
+typedef struct gn_exit_code {
+    int code;
+    const char *meaning;
+} gn_exit_code;
+
+enum {
+    GN_EXIT_DONE = 0,
+    GN_EXIT_FAILED = 1,
+    GN_EXIT_USAGE = 2,
+    GN_EXIT_GATE = 3,
+    GN_EXIT_STOPPED = 130
+};
+enum { GN_EXIT_CODES = 5 };
+extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 
 /* Appends the document to cli->output and releases it. */
 GERNE_CHECKED gerne_status gn_output_json(gn_cli *cli, json_t *json);

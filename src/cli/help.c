@@ -5,21 +5,32 @@
 
 #include "cli/command.h"
 
-enum { LABEL_MAX = 160, COLUMN = 30 };
+enum { COLUMN = 30 };
+
+const gn_exit_code gn_exit_codes[GN_EXIT_CODES] = {
+    {GN_EXIT_DONE, "done"},
+    {GN_EXIT_FAILED, "the contents of a file or the system failed"},
+    {GN_EXIT_USAGE, "what was typed or configured is wrong"},
+    {GN_EXIT_GATE, "a gate said no"},
+    {GN_EXIT_STOPPED, "interrupted"},
+};
 
 gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out)
 {
     GN_TRY(gn_text_add(ctx, out,
-                       "gerne %s - train classifiers that do not lean on spurious correlations\n\n"
+                       "gerne %s - " GN_TAGLINE "\n\n"
                        "usage: gerne COMMAND [arguments] [--key value ...]\n\n",
                        gerne_version()));
     for (size_t i = 0; gn_commands[i]; i++)
         GN_TRY(
             gn_text_add(ctx, out, "  %-10s  %s\n", gn_commands[i]->name, gn_commands[i]->summary));
-    return gn_text_add(ctx, out,
+    GN_TRY(gn_text_add(ctx, out,
                        "\n'gerne COMMAND --help' describes a command with all its keys.\n"
-                       "exit codes: 0 done, 1 a file or the system failed, 2 wrong usage or\n"
-                       "configuration, 3 a gate said no, 130 interrupted\n");
+                       "exit codes:\n"));
+    for (size_t i = 0; i < GN_EXIT_CODES; i++)
+        GN_TRY(gn_text_add(ctx, out, "  %-10d  %s\n", gn_exit_codes[i].code,
+                           gn_exit_codes[i].meaning));
+    return GERNE_OK;
 }
 
 static const char *value_word(const gn_option *option)
@@ -53,6 +64,25 @@ static gerne_status print_limits(gerne_ctx *ctx, const gn_option *option, gn_tex
                        option->min, option->max, option->flags & GN_OPEN_MAX ? ')' : ']');
 }
 
+gerne_status gn_option_label(gerne_ctx *ctx, const char *section, const gn_option *option,
+                             gn_text *out)
+{
+    return gn_text_add(ctx, out, "--%s%s%s%s%s", section, section[0] ? "." : "", option->name,
+                       option->type == GN_CHOICE ? " " : "",
+                       option->type == GN_CHOICE ? option->choices : value_word(option));
+}
+
+gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_text *out)
+{
+    GN_TRY(gn_text_add(ctx, out, "%s", option->help));
+    GN_TRY(print_limits(ctx, option, out));
+    if (option->fallback && option->fallback[0] && option->type != GN_BOOL)
+        GN_TRY(gn_text_add(ctx, out, " (default %s)", option->fallback));
+    if (option->flags & GN_REQUIRED)
+        GN_TRY(gn_text_add(ctx, out, " (required)"));
+    return GERNE_OK;
+}
+
 typedef struct printer {
     gerne_ctx *ctx;
     gn_text *out;
@@ -66,23 +96,15 @@ static gerne_status print_option(void *user, const char *section, const char *su
     if (p->summary != summary)
         GN_TRY(gn_text_add(p->ctx, p->out, "\n%s:\n", summary));
     p->summary = summary;
-    char label[LABEL_MAX];
-    if (option->type == GN_CHOICE)
-        snprintf(label, sizeof label, "--%s%s%s %s", section, section[0] ? "." : "", option->name,
-                 option->choices);
-    else
-        snprintf(label, sizeof label, "--%s%s%s%s", section, section[0] ? "." : "", option->name,
-                 value_word(option));
-    bool wide = strlen(label) > COLUMN - 4;
-    GN_TRY(gn_text_add(p->ctx, p->out, "  %-*s", COLUMN - 2, label));
-    if (wide)
+    GN_TRY(gn_text_add(p->ctx, p->out, "  "));
+    size_t start = p->out->size;
+    GN_TRY(gn_option_label(p->ctx, section, option, p->out));
+    size_t width = p->out->size - start + 2;
+    if (width > COLUMN - 2)
         GN_TRY(gn_text_add(p->ctx, p->out, "\n%*s", COLUMN, ""));
-    GN_TRY(gn_text_add(p->ctx, p->out, "%s", option->help));
-    GN_TRY(print_limits(p->ctx, option, p->out));
-    if (option->fallback && option->fallback[0] && option->type != GN_BOOL)
-        GN_TRY(gn_text_add(p->ctx, p->out, " (default %s)", option->fallback));
-    if (option->flags & GN_REQUIRED)
-        GN_TRY(gn_text_add(p->ctx, p->out, " (required)"));
+    else
+        GN_TRY(gn_text_add(p->ctx, p->out, "%*s", COLUMN - (int)width, ""));
+    GN_TRY(gn_option_description(p->ctx, option, p->out));
     return gn_text_add(p->ctx, p->out, "\n");
 }
 
@@ -112,8 +134,26 @@ const gn_command *gn_find_command(const char *name)
     return NULL;
 }
 
+typedef struct help_options {
+    bool man;
+} help_options;
+
+static const gn_option help_option_table[] = {
+    {"man", GN_BOOL, offsetof(help_options, man), .fallback = "false",
+     .help = "print the manual page gerne(1) in roff"},
+};
+
+static gerne_status setup(gn_cli *cli)
+{
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(help_options), &cli->options));
+    return gn_config_add(cli->ctx, cli->config, "", "Help", help_option_table, 1, cli->options);
+}
+
 static gerne_status run(gn_cli *cli)
 {
+    const help_options *options = cli->options;
+    if (options->man)
+        return gn_print_manual(cli, &cli->output);
     if (cli->argument_count == 0)
         return gn_print_overview(cli->ctx, &cli->output);
     const gn_command *command = gn_find_command(cli->arguments[0]);
@@ -122,9 +162,9 @@ static gerne_status run(gn_cli *cli)
         gn_hint(cli->ctx, "'gerne help' lists the commands");
         return GERNE_EUSAGE;
     }
-    gn_cli other = *cli;
+    gn_cli other = {.ctx = cli->ctx, .arena = cli->arena};
     GN_TRY(gn_config_new(cli->ctx, &other.config));
-    gerne_status status = command->setup ? command->setup(&other) : GERNE_OK;
+    gerne_status status = gn_setup_command(&other, command);
     if (status == GERNE_OK)
         status = gn_print_help(&other, command, &cli->output);
     gn_config_close(other.config);
@@ -136,5 +176,6 @@ const gn_command gn_command_help = {
     .arguments = "[COMMAND]",
     .summary = "Describe a command with all its keys",
     .max_arguments = 1,
+    .setup = setup,
     .run = run,
 };

@@ -7,19 +7,17 @@
 
 #include "cli/command.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_WRONG_USAGE = 2, EXIT_GATE = 3, EXIT_STOPPED = 130 };
-
 static int exit_code(gerne_status status)
 {
     switch (status) {
     case GERNE_OK:
-        return EXIT_DONE;
+        return GN_EXIT_DONE;
     case GERNE_EUSAGE:
-        return EXIT_WRONG_USAGE;
+        return GN_EXIT_USAGE;
     case GERNE_EINTERRUPTED:
-        return EXIT_STOPPED;
+        return GN_EXIT_STOPPED;
     default:
-        return EXIT_FAILED;
+        return GN_EXIT_FAILED;
     }
 }
 
@@ -48,13 +46,6 @@ static gerne_status write_output(gerne_ctx *ctx, const gn_text *text)
     return GERNE_OK;
 }
 
-static const gn_option common_options[] = {
-    {"json", GN_BOOL, offsetof(gn_cli, json), .fallback = "false",
-     .help = "print one JSON document on the standard output", .flags = GN_NO_HASH},
-    {"quiet", GN_BOOL, offsetof(gn_cli, quiet), .fallback = "false",
-     .help = "print no progress and no log lines", .flags = GN_NO_HASH},
-};
-
 static bool asks_for_help(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
@@ -65,10 +56,7 @@ static bool asks_for_help(int argc, char **argv)
 
 static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc, char **argv)
 {
-    if (command->setup)
-        GN_TRY(command->setup(cli));
-    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Every command", common_options,
-                         sizeof common_options / sizeof common_options[0], cli));
+    GN_TRY(gn_setup_command(cli, command));
     if (asks_for_help(argc, argv))
         return gn_print_help(cli, command, &cli->output);
     GN_TRY(gn_parse_arguments(cli, argc, argv));
@@ -121,7 +109,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, said in words */
     gn_cli cli = {0};
     if (gerne_ctx_new(&cli.ctx) != GERNE_OK)
-        return EXIT_FAILED;
+        return GN_EXIT_FAILED;
     gerne_set_log(cli.ctx, print_log, &cli);
     gerne_status status = gn_arena_new(cli.ctx, &cli.arena);
     if (status == GERNE_OK)
@@ -133,7 +121,7 @@ int main(int argc, char **argv)
         status = write_output(cli.ctx, &cli.output);
     if (status != GERNE_OK)
         print_failure(cli.ctx, status);
-    int code = status == GERNE_OK && cli.gate_failed ? EXIT_GATE : exit_code(status);
+    int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
     gn_text_free(&cli.output);
     gn_settings_free(&cli.flags);
     gn_config_close(cli.config);
