@@ -1,19 +1,35 @@
 # What we stand on; scripts/install-deps names the Debian packages.
+#
+# gerne_needs(TARGET NAME): our files use TARGET; whoever links libgerne.a needs -lNAME.
+# gerne_needs_package(PACKAGE NAME): the same for a pkg-config package.
 find_package(PkgConfig REQUIRED)
-find_package(OpenMP)
-find_package(dnnl 2.6 REQUIRED CONFIG)
-pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
-pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
-pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
-find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
-
 add_library(gerne_dependencies INTERFACE)
-target_include_directories(gerne_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE})
-target_link_libraries(gerne_dependencies INTERFACE DNNL::dnnl PkgConfig::JANSSON PkgConfig::YAML
-                                                   PkgConfig::ARCHIVE)
+set(GERNE_LINKED "")
+macro(gerne_needs target library)
+    target_link_libraries(gerne_dependencies INTERFACE ${target})
+    list(APPEND GERNE_LINKED ${library})
+endmacro()
+macro(gerne_needs_package name library)
+    pkg_check_modules(${name} REQUIRED IMPORTED_TARGET ${name})
+    gerne_needs(PkgConfig::${name} ${library})
+endmacro()
+
+find_package(dnnl 2.6 REQUIRED CONFIG)
+gerne_needs(DNNL::dnnl dnnl)
+gerne_needs_package(jansson jansson)
+gerne_needs_package(yaml-0.1 yaml)
+gerne_needs_package(libarchive archive)
+
 # oneDNN's threads are OpenMP's; ours come from the same pool. Without it our loops run on one.
+find_package(OpenMP)
 if(OpenMP_C_FOUND)
-    target_link_libraries(gerne_dependencies INTERFACE OpenMP::OpenMP_C)
+    list(GET OpenMP_C_LIB_NAMES 0 openmp) # gomp with gcc, omp with clang
+    gerne_needs(OpenMP::OpenMP_C ${openmp})
 else()
     target_compile_options(gerne_dependencies INTERFACE -Wno-unknown-pragmas)
 endif()
+list(APPEND GERNE_LINKED m pthread)
+
+# Headers alone.
+find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
+target_include_directories(gerne_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE})
