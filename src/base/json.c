@@ -30,6 +30,8 @@ typedef struct sink {
 static int take(const char *bytes, size_t size, void *user)
 {
     sink *s = user;
+    if (s->status != GERNE_OK)
+        return -1; /* jansson does not stop at every failure */
     s->status = gn_text_add_bytes(s->ctx, s->text, bytes, size);
     return s->status == GERNE_OK ? 0 : -1;
 }
@@ -38,7 +40,7 @@ static gerne_status print(gerne_ctx *ctx, const json_t *json, size_t flags, gn_t
 {
     sink s = {.ctx = ctx, .text = out};
     flags |= JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY;
-    if (json && json_dump_callback(json, take, &s, flags) == 0)
+    if (json && json_dump_callback(json, take, &s, flags) == 0 && s.status == GERNE_OK)
         return gn_text_add(ctx, out, "\n");
     if (s.status != GERNE_OK)
         return s.status;
