@@ -1,0 +1,167 @@
+#include "base/file.h"
+#include "base/json.h"
+#include "nn/weight_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 4096, HEADER_ALIGNMENT = 8 };
+
+static gerne_status no_json(gerne_ctx *ctx)
+{
+    return gn_fail(ctx, GERNE_ENOMEM, "no memory for a safetensors header");
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp((*(const gn_metadata *const *)a)->key, (*(const gn_metadata *const *)b)->key);
+}
+
+static gerne_status add_metadata(gerne_ctx *ctx, json_t *header, const gn_metadata *metadata,
+                                 size_t count)
+{
+    if (count == 0)
+        return GERNE_OK;
+    json_t *object = json_object();
+    if (!object || json_object_set_new(header, "__metadata__", object) != 0)
+        return no_json(ctx);
+    const gn_metadata **sorted;
+    GN_TRY(gn_alloc(ctx, count, sizeof *sorted, "metadata", &sorted));
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &metadata[i];
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+        if (json_object_get(object, sorted[i]->key))
+            status = gn_fail(ctx, GERNE_EUSAGE, "the metadata '%s' is given twice", sorted[i]->key);
+        else if (json_object_set_new(object, sorted[i]->key, json_string(sorted[i]->value)) != 0)
+            status = gn_fail(ctx, GERNE_EUSAGE, "the metadata '%s' is not UTF-8", sorted[i]->key);
+    }
+    gn_free(sorted);
+    return status;
+}
+
+static gerne_status add_tensor(gerne_ctx *ctx, json_t *header, gn_weight_type type,
+                               const gn_weight_out *tensor, size_t *offset)
+{
+    size_t items, begin = *offset;
+    if (tensor->ndims > GN_WEIGHT_DIMS ||
+        !gn_weight_items(tensor->dims, tensor->ndims, gn_weight_type_size(type), &items) ||
+        __builtin_add_overflow(begin, items * gn_weight_type_size(type), offset) ||
+        *offset > INT64_MAX)
+        return gn_fail(ctx, GERNE_EUSAGE, "tensor '%s' has an impossible shape", tensor->name);
+    if (strcmp(tensor->name, "__metadata__") == 0 || json_object_get(header, tensor->name))
+        return gn_fail(ctx, GERNE_EUSAGE, "the tensor name '%s' is taken", tensor->name);
+    json_t *shape = json_array();
+    for (size_t d = 0; d < tensor->ndims; d++) {
+        if (json_array_append_new(shape, json_integer(tensor->dims[d])) != 0) {
+            json_decref(shape);
+            return no_json(ctx);
+        }
+    }
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", gn_weight_type_name(type), "shape",
+                              shape, "data_offsets", (json_int_t)begin, (json_int_t)*offset);
+    if (!entry)
+        return no_json(ctx);
+    if (json_object_set_new(header, tensor->name, entry) != 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "the tensor name '%s' is not UTF-8", tensor->name);
+    return GERNE_OK;
+}
+
+static gerne_status print_header(gerne_ctx *ctx, const json_t *header, gn_text *out)
+{
+    GN_TRY(gn_json_print_line(ctx, header, out));
+    out->size--; /* the line end */
+    while (out->size % HEADER_ALIGNMENT != 0)
+        GN_TRY(gn_text_add_bytes(ctx, out, " ", 1));
+    if (out->size > GN_WEIGHTS_HEADER_MAX) /* we would not read it back */
+        return gn_fail(ctx, GERNE_EUSAGE, "a safetensors header of %zu bytes is above %d",
+                       out->size, GN_WEIGHTS_HEADER_MAX);
+    return GERNE_OK;
+}
+
+static gerne_status make_header(gerne_ctx *ctx, gn_weight_type type, const gn_weight_out *tensors,
+                                size_t count, const gn_metadata *metadata, size_t metadata_count,
+                                gn_text *out)
+{
+    json_t *header = json_object();
+    if (!header)
+        return no_json(ctx);
+    size_t offset = 0;
+    gerne_status status = add_metadata(ctx, header, metadata, metadata_count);
+    for (size_t i = 0; i < count && status == GERNE_OK; i++)
+        status = add_tensor(ctx, header, type, &tensors[i], &offset);
+    if (status == GERNE_OK)
+        status = print_header(ctx, header, out);
+    json_decref(header);
+    return status;
+}
+
+static void store(unsigned char *at, uint64_t value, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        at[i] = (unsigned char)(value >> 8 * i);
+}
+
+/* To nearest, ties to even; a NaN stays one, and quiet. */
+static uint32_t bf16_of(uint32_t bits)
+{
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return bits >> 16 | 0x40;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static gerne_status write_values(gn_writer *writer, gn_weight_type type, const float *values,
+                                 size_t count)
+{
+    unsigned char block[BLOCK * sizeof(float)];
+    size_t size = gn_weight_type_size(type);
+    for (size_t done = 0; done < count;) {
+        size_t now = count - done < BLOCK ? count - done : BLOCK;
+        for (size_t i = 0; i < now; i++) {
+            uint32_t bits;
+            memcpy(&bits, &values[done + i], sizeof bits);
+            store(block + i * size, type == GN_WEIGHT_BF16 ? bf16_of(bits) : bits, size);
+        }
+        GN_TRY(gn_write(writer, block, now * size));
+        done += now;
+    }
+    return GERNE_OK;
+}
+
+static gerne_status write_all(gn_writer *writer, gn_weight_type type, const gn_text *header,
+                              const gn_weight_out *tensors, size_t count)
+{
+    unsigned char length[8];
+    store(length, header->size, sizeof length);
+    GN_TRY(gn_write(writer, length, sizeof length));
+    GN_TRY(gn_write(writer, header->bytes, header->size));
+    for (size_t i = 0; i < count; i++) {
+        size_t items = 1;
+        for (size_t d = 0; d < tensors[i].ndims; d++)
+            items *= (size_t)tensors[i].dims[d];
+        GN_TRY(write_values(writer, type, tensors[i].data, items));
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_safetensors_write(gerne_ctx *ctx, const char *path, gn_weight_type type,
+                                  const gn_weight_out *tensors, size_t count,
+                                  const gn_metadata *metadata, size_t metadata_count)
+{
+    if (type != GN_WEIGHT_F32 && type != GN_WEIGHT_BF16)
+        return gn_fail(ctx, GERNE_EUSAGE, "weights are written as F32 or BF16, not as %s",
+                       gn_weight_type_name(type));
+    gn_text header = {0};
+    gn_writer *writer = NULL;
+    gerne_status status = make_header(ctx, type, tensors, count, metadata, metadata_count, &header);
+    if (status == GERNE_OK)
+        status = gn_write_open(ctx, path, &writer);
+    if (status == GERNE_OK)
+        status = write_all(writer, type, &header, tensors, count);
+    if (status == GERNE_OK)
+        status = gn_write_commit(&writer);
+    gn_write_abort(writer);
+    gn_text_free(&header);
+    return status;
+}
