@@ -56,6 +56,9 @@ double gn_metrics_value(const gn_metrics *metrics, gn_metric metric);
 /* The object S of results.json and `eval --json`. New reference, or NULL without memory. */
 json_t *gn_metrics_json(const gn_metrics *metrics);
 
+/* [lo, hi], or null when there is none. New reference. */
+json_t *gn_interval_json(gn_interval interval);
+
 /* Names of classes and attributes, by index; borrowed. */
 typedef struct gn_group_names {
     const char *const *classes, *const *attributes;

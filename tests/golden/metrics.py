@@ -122,6 +122,24 @@ def mcnemar(b, c):
     return 1.0 if b + c == 0 else float(stats.binomtest(b, b + c, 0.5).pvalue)
 
 
+def comparison(rng, groups, resamples=100000):
+    """Differences and percentile intervals of a paired bootstrap inside every group."""
+    both, point = [], []
+    for cells in groups:
+        n = sum(cells)
+        drawn = rng.multinomial(n, np.array(cells) / n, resamples) / n
+        point.append([(cells[0] + cells[1]) / n, (cells[0] + cells[2]) / n])
+        both.append([drawn[:, 0] + drawn[:, 1], drawn[:, 0] + drawn[:, 2]])
+    point, both = np.array(point), np.array(both)
+    wga = both[:, 0].min(axis=0) - both[:, 1].min(axis=0)
+    gba = (both[:, 0] - both[:, 1]).mean(axis=0)
+    return {"groups": groups,
+            "wga_difference": float(point[:, 0].min() - point[:, 1].min()),
+            "gba_difference": float((point[:, 0] - point[:, 1]).mean()),
+            "wga_ci95": np.quantile(wga, [0.025, 0.975]).tolist(), "wga_sd": float(wga.std()),
+            "gba_ci95": np.quantile(gba, [0.025, 0.975]).tolist(), "gba_sd": float(gba.std())}
+
+
 def main():
     rng = np.random.default_rng(20251)
     cases = [
@@ -152,10 +170,18 @@ def main():
                                 10 ** rng.uniform(-1, 4, 60))]
     pairs = [[b, c, mcnemar(b, c)] for b, c in ((0, 0), (0, 1), (1, 1), (3, 9), (12, 4), (0, 40),
                                                 (700, 650), (5000, 5300))]
+    # Groups as [both right, only the first, only the second, neither].
+    comparisons = [
+        comparison(rng, [[300, 40, 20, 40], [500, 10, 12, 3], [90, 30, 5, 25], [410, 6, 9, 4]]),
+        comparison(rng, [[2000, 100, 150, 250], [1500, 60, 80, 360], [1000, 300, 10, 90],
+                         [800, 0, 0, 200]]),
+        comparison(rng, [[50000, 2000, 2100, 900], [700, 20, 60, 220]]),
+    ]
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "metrics.json"), "w") as f:
         json.dump({"made_by": f"tests/golden/metrics.py, numpy {np.__version__}, "
                               f"scipy {scipy.__version__}",
-                   "intervals": intervals, "betas": betas, "mcnemar": pairs, "cases": cases},
+                   "intervals": intervals, "betas": betas, "mcnemar": pairs,
+                   "comparisons": comparisons, "cases": cases},
                   f, separators=(",", ":"))
         f.write("\n")
 

@@ -6,7 +6,7 @@ import unittest
 from tools import build, run
 
 GERNE = build() / "gerne"
-KEY = re.compile(r"^  (--[a-z0-9_.]+)", re.MULTILINE)
+KEY = re.compile(r"^  (--[a-z0-9_.-]+)", re.MULTILINE)
 
 
 def commands():
@@ -55,7 +55,7 @@ class Manual(unittest.TestCase):
 
     def test_the_page_names_no_key_that_help_lacks(self):
         known = {key for c in commands() for key in KEY.findall(help_of(c).stdout)} | {"--help"}
-        named = set(re.findall(r"\\fB(--[a-z0-9_.]+)", manual()[1]))
+        named = set(re.findall(r"\\fB(--[a-z0-9_.-]+)", manual()[1]))
         self.assertEqual(named - known, set())
 
     def test_lines_fit_a_terminal(self):

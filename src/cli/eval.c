@@ -1,0 +1,237 @@
+/* eval.c - gerne eval: group metrics with intervals, a gate on the worst group, a comparison. */
+#include "cli/command.h"
+#include "train/comparison.h"
+#include "train/metrics.h"
+#include "train/predictions_csv.h"
+
+typedef struct eval_options {
+    const char *predictions, *compare;
+    const char *y, *a, *pred, *split;
+    gn_texts classes;
+    double min_wga;
+    bool gate_ci;
+    int64_t resamples;
+} eval_options;
+
+static const gn_option options[] = {
+    {"predictions", GN_TEXT, offsetof(eval_options, predictions),
+     .help = "the predictions to judge: a CSV file with columns y, a and pred or prob_<class>"},
+    {"y", GN_TEXT, offsetof(eval_options, y), .fallback = "y",
+     .help = "name of the column with the true class"},
+    {"a", GN_TEXT, offsetof(eval_options, a), .fallback = "a",
+     .help = "name of the column with the attribute"},
+    {"pred", GN_TEXT, offsetof(eval_options, pred), .fallback = "pred",
+     .help = "name of the column with the predicted class"},
+    {"split", GN_TEXT, offsetof(eval_options, split),
+     .help = "judge only the rows with this text in column 'split'"},
+    {"classes", GN_TEXTS, offsetof(eval_options, classes),
+     .help = "all classes, when some have no sample and no prob_<class> column"},
+    {"compare", GN_TEXT, offsetof(eval_options, compare),
+     .help = "other predictions of the same samples, to compare with"},
+    {"resamples", GN_INT, offsetof(eval_options, resamples), .fallback = "10000", .min = 100,
+     .max = 1000000, .help = "resamples behind the intervals of a comparison"},
+    {"min-wga", GN_REAL, offsetof(eval_options, min_wga), .min = 0, .max = 1,
+     .help = "gate: exit with 3 when the worst group's accuracy (a fraction) is below"},
+    {"gate-ci", GN_BOOL, offsetof(eval_options, gate_ci), .fallback = "false",
+     .help = "let the gate judge the lower end of the interval instead of the accuracy"},
+};
+
+static const char help[] =
+    "Reads predictions of any model and prints, for every group (class y with attribute a), how\n"
+    "many are right with an exact 95% interval; the accuracy of the worst group (WGA), the mean\n"
+    "of the groups (GBA) and further figures, each with one meaning: docs/metrics.md.\n"
+    "\n"
+    "  gerne eval --predictions test.csv\n"
+    "  gerne eval --predictions test.csv --y label --a background --pred guess --json\n"
+    "  gerne eval --predictions new.csv --compare old.csv\n"
+    "  gerne eval --predictions test.csv --min-wga 0.85 || echo not good enough\n"
+    "\n"
+    "A file with prob_<class> columns also has AUROC and calibration error; without a column pred\n"
+    "the most probable class counts, the first on ties.\n";
+
+static gerne_status setup(gn_cli *cli)
+{
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(eval_options), &cli->options));
+    return gn_config_add(cli->ctx, cli->config, "", "Evaluation", options,
+                         sizeof options / sizeof options[0], cli->options);
+}
+
+static gerne_status check_usage(gn_cli *cli)
+{
+    const eval_options *given = cli->options;
+    bool has_gate = gn_config_origin(cli->config, "min-wga") != GN_UNSET;
+    if (!given->predictions) {
+        gn_fail(cli->ctx, GERNE_EUSAGE, "no predictions to judge");
+        gn_hint(cli->ctx, "gerne eval --predictions FILE.csv");
+        return GERNE_EUSAGE;
+    }
+    if (given->gate_ci && !has_gate)
+        return gn_fail(cli->ctx, GERNE_EUSAGE, "'--gate-ci' needs '--min-wga'");
+    return GERNE_OK;
+}
+
+static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file *out)
+{
+    const eval_options *given = cli->options;
+    const gn_prediction_columns columns = {
+        .y = given->y,
+        .a = given->a,
+        .pred = given->pred,
+        .split = given->split,
+        .classes = given->classes.items,
+        .class_count = given->classes.count,
+    };
+    GN_TRY(gn_predictions_read(cli->ctx, path, &columns, out));
+    if (out->disagreements)
+        gn_log(cli->ctx, GERNE_LOG_WARNING,
+               "%s: in %llu rows column '%s' is not the most probable class; accuracies follow the "
+               "column, AUROC and ECE the probabilities",
+               path, (unsigned long long)out->disagreements, given->pred);
+    if (out->splits_mixed)
+        gn_log(cli->ctx, GERNE_LOG_WARNING,
+               "%s: column 'split' has several values and all rows are judged together; --split "
+               "NAME chooses one",
+               path);
+    return GERNE_OK;
+}
+
+static void warn_of_empty_groups(gn_cli *cli, const gn_metrics *metrics,
+                                 const gn_group_names *names)
+{
+    size_t empty = 0, first = 0, groups = (size_t)metrics->classes * (size_t)metrics->attributes;
+    for (size_t g = groups; g-- > 0;)
+        if (metrics->groups[g].n == 0) {
+            empty++;
+            first = g;
+        }
+    size_t attributes = (size_t)metrics->attributes;
+    if (empty == 1)
+        gn_log(cli->ctx, GERNE_LOG_WARNING,
+               "the group of class '%s' and attribute '%s' has no rows and is left out",
+               names->classes[first / attributes], names->attributes[first % attributes]);
+    else if (empty > 1)
+        gn_log(cli->ctx, GERNE_LOG_WARNING,
+               "%zu of %zu groups have no rows and are left out, first class '%s' with attribute "
+               "'%s'",
+               empty, groups, names->classes[first / attributes],
+               names->attributes[first % attributes]);
+}
+
+static void apply_gate(gn_cli *cli, const gn_metrics *metrics)
+{
+    const eval_options *given = cli->options;
+    if (gn_config_origin(cli->config, "min-wga") == GN_UNSET)
+        return;
+    double judged = given->gate_ci ? metrics->wga_ci95.lo : metrics->wga;
+    if (judged >= given->min_wga)
+        return;
+    cli->gate_failed = true;
+    gn_log(cli->ctx, GERNE_LOG_WARNING, "gate: the worst group's %s %.4f is below %g",
+           given->gate_ci ? "lower end" : "accuracy", judged, given->min_wga);
+}
+
+static json_t *names_json(const char *const *names, int32_t count)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(names[i]));
+    return list;
+}
+
+/* The second file and how it compares; nothing in it when there is none. */
+typedef struct other_file {
+    gn_prediction_file file;
+    gn_metrics metrics;
+    gn_comparison comparison;
+} other_file;
+
+static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_file *other)
+{
+    const eval_options *given = cli->options;
+    if (!given->compare)
+        return GERNE_OK;
+    GN_TRY(read_file(cli, given->compare, &other->file));
+    GN_TRY(gn_predictions_check_paired(cli->ctx, first, given->predictions, &other->file,
+                                       given->compare));
+    GN_TRY(gn_metrics_compute(cli->ctx, &other->file.predictions, NULL, &other->metrics));
+    return gn_compare(cli->ctx, &first->predictions, &other->file.predictions,
+                      (uint64_t)given->resamples, 0, &other->comparison);
+}
+
+static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_group_names *names,
+                               const other_file *other)
+{
+    const eval_options *given = cli->options;
+    json_t *json = gn_metrics_json(metrics);
+    json_object_set_new(json, "class_names", names_json(names->classes, metrics->classes));
+    json_object_set_new(json, "attribute_names",
+                        names_json(names->attributes, metrics->attributes));
+    if (given->compare) {
+        json_t *comparison = gn_comparison_json(&other->comparison);
+        json_object_set_new(comparison, "other", gn_metrics_json(&other->metrics));
+        json_object_set_new(json, "comparison", comparison);
+    }
+    return gn_output_json(cli, json);
+}
+
+static gerne_status print_text(gn_cli *cli, const gn_metrics *metrics, const gn_group_names *names,
+                               const other_file *other)
+{
+    const eval_options *given = cli->options;
+    gn_text *out = &cli->output;
+    GN_TRY(gn_text_add(cli->ctx, out, "%s: %llu samples\n\n", given->predictions,
+                       (unsigned long long)metrics->n));
+    GN_TRY(gn_metrics_print(cli->ctx, metrics, names, out));
+    if (!given->compare)
+        return GERNE_OK;
+    const gn_group_names other_names = {gn_labels_names(other->file.classes),
+                                        gn_labels_names(other->file.attributes)};
+    GN_TRY(gn_text_add(cli->ctx, out, "\n%s:\n\n", given->compare));
+    GN_TRY(gn_metrics_print(cli->ctx, &other->metrics, &other_names, out));
+    GN_TRY(gn_text_add(cli->ctx, out, "\n"));
+    return gn_comparison_print(cli->ctx, &other->comparison, given->predictions, given->compare,
+                               out);
+}
+
+static gerne_status judge(gn_cli *cli, const gn_prediction_file *file, const gn_metrics *metrics)
+{
+    const gn_group_names names = {gn_labels_names(file->classes),
+                                  gn_labels_names(file->attributes)};
+    warn_of_empty_groups(cli, metrics, &names);
+    other_file other = {0};
+    gerne_status status = compare(cli, file, &other);
+    if (status == GERNE_OK)
+        status = cli->json ? print_json(cli, metrics, &names, &other)
+                           : print_text(cli, metrics, &names, &other);
+    gn_comparison_free(&other.comparison);
+    gn_metrics_free(&other.metrics);
+    gn_prediction_file_free(&other.file);
+    if (status == GERNE_OK)
+        apply_gate(cli, metrics);
+    return status;
+}
+
+static gerne_status run(gn_cli *cli)
+{
+    const eval_options *given = cli->options;
+    GN_TRY(check_usage(cli));
+    gn_prediction_file file = {0};
+    gn_metrics metrics = {0};
+    gerne_status status = read_file(cli, given->predictions, &file);
+    if (status == GERNE_OK)
+        status = gn_metrics_compute(cli->ctx, &file.predictions, NULL, &metrics);
+    if (status == GERNE_OK)
+        status = judge(cli, &file, &metrics);
+    gn_metrics_free(&metrics);
+    gn_prediction_file_free(&file);
+    return status;
+}
+
+const gn_command gn_command_eval = {
+    .name = "eval",
+    .arguments = "--predictions FILE.csv",
+    .summary = "Judge predictions by group, with intervals and a gate",
+    .help = help,
+    .setup = setup,
+    .run = run,
+};

@@ -1,0 +1,406 @@
+#include "train/predictions_csv.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/csv.h"
+
+enum { LABELS_MAX = 1 << 16 };
+
+static const char prefix[] = "prob_";
+static const double slack = 1e-6;     /* rounding of single precision around 0 and 1 */
+static const double sum_slack = 0.05; /* rounding of many classes to few digits */
+static const double tie_slack = 1e-8; /* two probabilities that differ only by printing */
+
+typedef struct reader {
+    gerne_ctx *ctx;
+    gn_csv *csv;
+    const char *path;
+    const gn_prediction_columns *columns;
+    gn_prediction_file *out;
+    size_t y, a;
+    ptrdiff_t pred, index, split;
+    size_t *probability_columns; /* by class; NULL when there are none */
+    double *row;
+    uint32_t closed;    /* the number of classes when they are known beforehand, else 0 */
+    size_t *pred_lines; /* by class: where it first stood in column pred */
+    bool *is_label;     /* by class: it stood in column y */
+    size_t line_capacity, label_capacity;
+    uint64_t first_split; /* hash of the first row's split */
+} reader;
+
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static bool is_probability(const char *name)
+{
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 && name[sizeof prefix - 1];
+}
+
+/* Puts the names into the dictionary in their final order, so that number and index agree. */
+static gerne_status add_sorted(reader *r, const gn_labels *sorted)
+{
+    for (uint32_t i = 0; i < gn_labels_count(sorted); i++) {
+        uint32_t number;
+        GN_TRY(gn_labels_add(r->ctx, r->out->classes, gn_labels_names(sorted)[i], &number));
+    }
+    r->closed = gn_labels_count(sorted);
+    return GERNE_OK;
+}
+
+/* The classes that were given, or else those of the prob_ columns; none when there are neither. */
+static gerne_status gather_classes(reader *r, gn_labels *labels)
+{
+    uint32_t number;
+    for (size_t i = 0; i < r->columns->class_count; i++) {
+        gerne_status status = gn_labels_add(r->ctx, labels, r->columns->classes[i], &number);
+        if (status != GERNE_OK)
+            return gn_fail_in(r->ctx, GERNE_EUSAGE, "the classes");
+    }
+    for (size_t c = 0; r->columns->class_count == 0 && c < gn_csv_columns(r->csv); c++)
+        if (is_probability(gn_csv_name(r->csv, c))) {
+            const char *class = gn_csv_name(r->csv, c) + sizeof prefix - 1;
+            gerne_status status = gn_labels_add(r->ctx, labels, class, &number);
+            if (status != GERNE_OK)
+                return gn_fail_in(r->ctx, status, "%s, column '%s'", r->path,
+                                  gn_csv_name(r->csv, c));
+        }
+    return gn_labels_finish(r->ctx, labels);
+}
+
+/* *column is -1 when the class has none. */
+static gerne_status probability_column(reader *r, const char *class, ptrdiff_t *column)
+{
+    gn_text name = {0};
+    GN_TRY(gn_text_add(r->ctx, &name, "%s%s", prefix, class));
+    *column = gn_csv_column(r->csv, name.bytes);
+    gn_text_free(&name);
+    return GERNE_OK;
+}
+
+/* Finds the column of every class. Given classes may lack theirs when there is a column pred: the
+ * probabilities are left out then. */
+static gerne_status find_probabilities(reader *r, const gn_labels *classes)
+{
+    size_t found = 0;
+    GN_TRY(gn_alloc(r->ctx, r->closed, sizeof *r->probability_columns, "columns",
+                    &r->probability_columns));
+    const char *missing = NULL;
+    for (uint32_t k = 0; k < r->closed; k++) {
+        const char *name = gn_labels_names(classes)[k];
+        ptrdiff_t column;
+        GN_TRY(probability_column(r, name, &column));
+        if (column < 0) {
+            missing = missing ? missing : name;
+            continue;
+        }
+        r->probability_columns[k] = (size_t)column;
+        found++;
+    }
+    if (!missing)
+        return gn_alloc(r->ctx, r->closed, sizeof *r->row, "a row", &r->row);
+    gn_free(r->probability_columns);
+    r->probability_columns = NULL;
+    if (r->pred < 0)
+        return gn_fail(r->ctx, GERNE_EDATA, "%s: class '%s' has no column '%s%s'", r->path, missing,
+                       prefix, missing);
+    if (found > 0)
+        gn_log(r->ctx, GERNE_LOG_WARNING,
+               "%s: class '%s' has no column '%s%s', the probabilities are left out", r->path,
+               missing, prefix, missing);
+    return GERNE_OK;
+}
+
+static gerne_status find_classes(reader *r)
+{
+    gn_labels *labels;
+    GN_TRY(gn_labels_new(r->ctx, LABELS_MAX, &labels));
+    gerne_status status = gather_classes(r, labels);
+    if (status == GERNE_OK && gn_labels_count(labels) > 0)
+        status = add_sorted(r, labels);
+    if (status == GERNE_OK && r->closed)
+        status = find_probabilities(r, labels);
+    gn_labels_close(labels);
+    return status;
+}
+
+static gerne_status find_columns(reader *r)
+{
+    GN_TRY(gn_csv_require(r->csv, r->columns->y, &r->y));
+    GN_TRY(gn_csv_require(r->csv, r->columns->a, &r->a));
+    r->pred = gn_csv_column(r->csv, r->columns->pred);
+    r->index = gn_csv_column(r->csv, "index");
+    r->split = gn_csv_column(r->csv, "split");
+    if (r->columns->split && r->split < 0)
+        return gn_fail(r->ctx, GERNE_EDATA, "%s: no column 'split' to choose '%s' from", r->path,
+                       r->columns->split);
+    bool any = false;
+    for (size_t c = 0; c < gn_csv_columns(r->csv); c++)
+        any = any || is_probability(gn_csv_name(r->csv, c));
+    if (r->pred < 0 && !any) {
+        gn_fail(r->ctx, GERNE_EDATA, "%s: no column '%s' and no columns 'prob_<class>'", r->path,
+                r->columns->pred);
+        gn_hint(r->ctx, "--pred NAME tells which column holds the predicted class");
+        return GERNE_EDATA;
+    }
+    return find_classes(r);
+}
+
+static gerne_status unknown_class(reader *r, size_t column, const char *text)
+{
+    gn_csv_fail(r->csv, GERNE_EDATA, (ptrdiff_t)column, "'%s' is not a class", text);
+    if (r->columns->class_count > 0)
+        gn_hint(r->ctx, "the classes are those named with --classes");
+    else
+        gn_hint(r->ctx,
+                "the classes are those of the 'prob_<class>' columns; with a column '%s', "
+                "--classes A,B,... names them instead",
+                r->columns->pred);
+    return GERNE_EDATA;
+}
+
+static gerne_status take_label(reader *r, gn_labels *labels, size_t column, uint32_t *number)
+{
+    const char *text = gn_csv_cell(r->csv, column);
+    if (!text[0])
+        return gn_csv_fail(r->csv, GERNE_EDATA, (ptrdiff_t)column, "the cell is empty");
+    gerne_status status = gn_labels_add(r->ctx, labels, text, number);
+    if (status != GERNE_OK)
+        return gn_fail_in(r->ctx, status, "%s, line %zu, column '%s'", r->path, gn_csv_line(r->csv),
+                          gn_csv_name(r->csv, column));
+    if (labels == r->out->classes && r->closed && *number >= r->closed)
+        return unknown_class(r, column, text);
+    return GERNE_OK;
+}
+
+/* While the classes are still being found: remembers whether a class is a label at all. */
+static gerne_status note_class(reader *r, uint32_t number, bool in_y)
+{
+    if (r->closed)
+        return GERNE_OK;
+    size_t had = r->line_capacity;
+    GN_TRY(gn_grow(r->ctx, &r->pred_lines, &r->line_capacity, (size_t)number + 1,
+                   sizeof *r->pred_lines, "classes"));
+    memset(r->pred_lines + had, 0, (r->line_capacity - had) * sizeof *r->pred_lines);
+    had = r->label_capacity;
+    GN_TRY(gn_grow(r->ctx, &r->is_label, &r->label_capacity, (size_t)number + 1,
+                   sizeof *r->is_label, "classes"));
+    memset(r->is_label + had, 0, (r->label_capacity - had) * sizeof *r->is_label);
+    if (in_y)
+        r->is_label[number] = true;
+    else if (!r->pred_lines[number])
+        r->pred_lines[number] = gn_csv_line(r->csv);
+    return GERNE_OK;
+}
+
+static gerne_status take_probabilities(reader *r)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < r->closed; k++) {
+        ptrdiff_t column = (ptrdiff_t)r->probability_columns[k];
+        const char *text = gn_csv_cell(r->csv, r->probability_columns[k]);
+        double value;
+        if (!gn_parse_double(text, &value) || value < -slack || value > 1 + slack)
+            return gn_csv_fail(r->csv, GERNE_EDATA, column, "'%s' is not a probability in [0, 1]",
+                               text);
+        r->row[k] = fmin(1, fmax(0, value));
+        sum += r->row[k];
+    }
+    if (fabs(sum - 1) <= sum_slack)
+        return GERNE_OK;
+    gn_csv_fail(r->csv, GERNE_EDATA, -1, "the probabilities sum to %.6g, not to 1", sum);
+    gn_hint(r->ctx, "every column 'prob_...' is taken for a class; --classes A,B,... tells which "
+                    "classes there are");
+    return GERNE_EDATA;
+}
+
+static gerne_status take_id(reader *r)
+{
+    if (r->index < 0)
+        return GERNE_OK;
+    size_t at = r->out->predictions.count;
+    GN_TRY(gn_grow(r->ctx, &r->out->ids, &r->out->id_capacity, at + 1, sizeof *r->out->ids,
+                   "the index"));
+    r->out->ids[at] = hash_text(gn_csv_cell(r->csv, (size_t)r->index));
+    return GERNE_OK;
+}
+
+/* false when the row belongs to another split. */
+static bool is_wanted(reader *r)
+{
+    if (r->split < 0)
+        return true;
+    const char *split = gn_csv_cell(r->csv, (size_t)r->split);
+    if (r->columns->split)
+        return strcmp(split, r->columns->split) == 0;
+    uint64_t hash = hash_text(split);
+    if (r->out->predictions.count == 0)
+        r->first_split = hash;
+    r->out->splits_mixed = r->out->splits_mixed || hash != r->first_split;
+    return true;
+}
+
+static gerne_status take_row(reader *r)
+{
+    if (!is_wanted(r))
+        return GERNE_OK;
+    uint32_t y, a, pred;
+    GN_TRY(take_label(r, r->out->classes, r->y, &y));
+    GN_TRY(note_class(r, y, true));
+    GN_TRY(take_label(r, r->out->attributes, r->a, &a));
+    if (r->probability_columns)
+        GN_TRY(take_probabilities(r));
+    if (r->pred >= 0) {
+        GN_TRY(take_label(r, r->out->classes, (size_t)r->pred, &pred));
+        GN_TRY(note_class(r, pred, false));
+    } else
+        pred = (uint32_t)gn_argmax(r->row, (int32_t)r->closed);
+    if (r->probability_columns) {
+        double most = r->row[gn_argmax(r->row, (int32_t)r->closed)];
+        r->out->disagreements += r->row[pred] < most - tie_slack;
+    }
+    GN_TRY(take_id(r));
+    return gn_predictions_add(r->ctx, &r->out->predictions, (int32_t)y, (int32_t)a, (int32_t)pred,
+                              r->row);
+}
+
+/* A class that occurs only in column pred is more likely a slip than a class. */
+static gerne_status check_predicted(reader *r)
+{
+    uint32_t count = r->closed ? 0 : gn_labels_count(r->out->classes);
+    for (uint32_t k = 0; k < count; k++) {
+        if (r->is_label[k])
+            continue;
+        const char *name = gn_labels_names(r->out->classes)[gn_labels_ranks(r->out->classes)[k]];
+        gn_fail(r->ctx, GERNE_EDATA, "%s, line %zu, column '%s': '%s' never occurs in column '%s'",
+                r->path, r->pred_lines[k], r->columns->pred, name, r->columns->y);
+        gn_hint(r->ctx, "if it is a class without samples, name all classes: --classes A,B,...");
+        return GERNE_EDATA;
+    }
+    return GERNE_OK;
+}
+
+/* From numbers in order of appearance to indices in order of the labels. */
+static gerne_status finish(reader *r)
+{
+    gn_predictions *p = &r->out->predictions;
+    if (p->count == 0)
+        return r->columns->split ? gn_fail(r->ctx, GERNE_EDATA, "%s: no row of split '%s'", r->path,
+                                           r->columns->split)
+                                 : gn_fail(r->ctx, GERNE_EDATA, "%s: no rows", r->path);
+    GN_TRY(gn_labels_finish(r->ctx, r->out->classes));
+    GN_TRY(gn_labels_finish(r->ctx, r->out->attributes));
+    GN_TRY(check_predicted(r));
+    const uint32_t *classes = gn_labels_ranks(r->out->classes);
+    const uint32_t *attributes = gn_labels_ranks(r->out->attributes);
+    p->classes = (int32_t)gn_labels_count(r->out->classes);
+    p->attributes = (int32_t)gn_labels_count(r->out->attributes);
+    GN_TRY(gn_check_group_count(r->ctx, (size_t)p->classes, (size_t)p->attributes));
+    for (size_t i = 0; i < p->count; i++) {
+        p->y[i] = (int32_t)classes[p->y[i]];
+        p->a[i] = (int32_t)attributes[p->a[i]];
+        p->pred[i] = (int32_t)classes[p->pred[i]];
+    }
+    return GERNE_OK;
+}
+
+static gerne_status read_rows(reader *r)
+{
+    GN_TRY(gn_labels_new(r->ctx, LABELS_MAX, &r->out->classes));
+    GN_TRY(gn_labels_new(r->ctx, LABELS_MAX, &r->out->attributes));
+    GN_TRY(find_columns(r));
+    /* Until the end any index up to the limit may come. */
+    gn_predictions_init(&r->out->predictions, r->closed ? (int32_t)r->closed : LABELS_MAX,
+                        LABELS_MAX, r->probability_columns != NULL);
+    for (bool more = true;;) {
+        GN_TRY(gn_csv_next(r->csv, &more));
+        if (!more)
+            return finish(r);
+        GN_TRY(take_row(r));
+    }
+}
+
+gerne_status gn_predictions_read(gerne_ctx *ctx, const char *path,
+                                 const gn_prediction_columns *columns, gn_prediction_file *out)
+{
+    *out = (gn_prediction_file){0};
+    reader r = {.ctx = ctx, .path = path, .columns = columns, .out = out};
+    GN_TRY(gn_csv_open(ctx, path, NULL, &r.csv));
+    gerne_status status = read_rows(&r);
+    gn_csv_close(r.csv);
+    gn_free(r.probability_columns);
+    gn_free(r.row);
+    gn_free(r.pred_lines);
+    gn_free(r.is_label);
+    return status;
+}
+
+void gn_prediction_file_free(gn_prediction_file *file)
+{
+    gn_predictions_free(&file->predictions);
+    gn_labels_close(file->classes);
+    gn_labels_close(file->attributes);
+    gn_free(file->ids);
+    *file = (gn_prediction_file){0};
+}
+
+/* translation[index in second] = index in first, or -1. */
+static gerne_status translate(gerne_ctx *ctx, const gn_labels *first, const gn_labels *second,
+                              int64_t **out)
+{
+    uint32_t count = gn_labels_count(second);
+    GN_TRY(gn_alloc(ctx, count, sizeof **out, "labels", out));
+    for (uint32_t i = 0; i < count; i++)
+        (*out)[i] = gn_labels_find(first, gn_labels_names(second)[i]);
+    return GERNE_OK;
+}
+
+static gerne_status unpaired(gerne_ctx *ctx, const char *first, const char *second, size_t row,
+                             const char *what)
+{
+    gn_fail(ctx, GERNE_EDATA, "%s and %s differ in the %s of row %zu", first, second, what,
+            row + 1);
+    gn_hint(ctx, "a paired comparison needs the same samples in the same order; rows are counted "
+                 "from 1 after the header");
+    return GERNE_EDATA;
+}
+
+static gerne_status compare_rows(gerne_ctx *ctx, const gn_prediction_file *first,
+                                 const char *first_name, const gn_prediction_file *second,
+                                 const char *second_name, const int64_t *classes,
+                                 const int64_t *attributes)
+{
+    const gn_predictions *p = &first->predictions, *q = &second->predictions;
+    for (size_t i = 0; i < p->count; i++) {
+        if (first->ids && second->ids && first->ids[i] != second->ids[i])
+            return unpaired(ctx, first_name, second_name, i, "index");
+        if (p->y[i] != classes[q->y[i]])
+            return unpaired(ctx, first_name, second_name, i, "class");
+        if (p->a[i] != attributes[q->a[i]])
+            return unpaired(ctx, first_name, second_name, i, "attribute");
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_predictions_check_paired(gerne_ctx *ctx, const gn_prediction_file *first,
+                                         const char *first_name, const gn_prediction_file *second,
+                                         const char *second_name)
+{
+    if (first->predictions.count != second->predictions.count)
+        return gn_fail(ctx, GERNE_EDATA, "%s has %zu rows and %s has %zu", first_name,
+                       first->predictions.count, second_name, second->predictions.count);
+    int64_t *classes = NULL, *attributes = NULL;
+    gerne_status status = translate(ctx, first->classes, second->classes, &classes);
+    if (status == GERNE_OK)
+        status = translate(ctx, first->attributes, second->attributes, &attributes);
+    if (status == GERNE_OK)
+        status = compare_rows(ctx, first, first_name, second, second_name, classes, attributes);
+    gn_free(classes);
+    gn_free(attributes);
+    return status;
+}

@@ -1,0 +1,43 @@
+/* predictions_csv.h - predictions of any model from a CSV file.
+ *
+ * Columns y, a (labels) and pred (a class) or prob_<class> for every class; their names can be
+ * chosen, further columns are ignored. The classes are those of the prob_ columns, or the given
+ * ones, or else the labels of column y; a label that is none of them is refused with its line.
+ */
+#ifndef GN_TRAIN_PREDICTIONS_CSV_H
+#define GN_TRAIN_PREDICTIONS_CSV_H
+
+#include "debias/labels.h"
+#include "train/predictions.h"
+
+typedef struct gn_prediction_columns {
+    const char *y, *a, *pred;
+    const char *split;          /* only rows with this text in column "split"; NULL takes all */
+    const char *const *classes; /* the classes; class_count 0 finds them in the file */
+    size_t class_count;
+} gn_prediction_columns;
+
+typedef struct gn_prediction_file {
+    gn_predictions predictions;
+    gn_labels *classes, *attributes;
+    uint64_t *ids; /* a hash of column "index" for every row; NULL when there is no such column */
+    size_t id_capacity;
+    uint64_t disagreements; /* rows whose pred is not their most probable class */
+    bool splits_mixed;      /* column "split" has several values and all rows were taken */
+} gn_prediction_file;
+
+/* Free the result with gn_prediction_file_free, also after a failure. */
+GERNE_CHECKED gerne_status gn_predictions_read(gerne_ctx *ctx, const char *path,
+                                               const gn_prediction_columns *columns,
+                                               gn_prediction_file *out);
+void gn_prediction_file_free(gn_prediction_file *file);
+
+/* GERNE_EDATA unless both files hold the same samples in the same order: as many rows, the same
+ * y and a, and the same index where both have one. The names are for the message. */
+GERNE_CHECKED gerne_status gn_predictions_check_paired(gerne_ctx *ctx,
+                                                       const gn_prediction_file *first,
+                                                       const char *first_name,
+                                                       const gn_prediction_file *second,
+                                                       const char *second_name);
+
+#endif
