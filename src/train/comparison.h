@@ -2,7 +2,8 @@
  *
  * Samples are paired and groups keep their sizes: a resample draws, within each group, as many
  * samples as it has, and both sets are judged on the same draw. Resamples are keyed by (seed,
- * resample, group), so that the result is the same everywhere. Differences are first minus second.
+ * resample, group), so that the result is the same in every run. Differences are first minus
+ * second.
  */
 #ifndef GN_TRAIN_COMPARISON_H
 #define GN_TRAIN_COMPARISON_H

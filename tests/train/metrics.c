@@ -212,6 +212,61 @@ static void intervals_keep_their_width(void **state)
     }
 }
 
+enum { COVERED_N = 12 };
+
+/* The figures when k0 and k1 of the samples of two groups are right. */
+static void judge_pair(int k0, int k1, gn_metrics *out)
+{
+    gn_predictions p;
+    gn_predictions_init(&p, 2, 2, false);
+    for (int i = 0; i < 2 * COVERED_N; i++)
+        assert_ok(ctx,
+                  gn_predictions_add(ctx, &p, 0, i & 1, i / 2 < (i & 1 ? k1 : k0) ? 0 : 1, NULL));
+    assert_ok(ctx, gn_metrics_compute(ctx, &p, NULL, out));
+    gn_metrics_free(out);
+    gn_predictions_free(&p);
+}
+
+static double binomial(int k, double p)
+{
+    return exp(lgamma(COVERED_N + 1) - lgamma(k + 1) - lgamma(COVERED_N - k + 1)) * pow(p, k) *
+           pow(1 - p, COVERED_N - k);
+}
+
+static bool covers(gn_interval interval, double truth)
+{
+    return interval.lo <= truth + 1e-12 && truth - 1e-12 <= interval.hi;
+}
+
+/* Over every outcome of two groups of twelve and a grid of true accuracies: how often the intervals
+ * hold them. The worst group's is exact by construction, the mean's nearly. */
+static void intervals_cover(void **state)
+{
+    (void)state;
+    static gn_metrics outcomes[COVERED_N + 1][COVERED_N + 1];
+    for (int k0 = 0; k0 <= COVERED_N; k0++)
+        for (int k1 = 0; k1 <= COVERED_N; k1++)
+            judge_pair(k0, k1, &outcomes[k0][k1]);
+    double sum = 0, least = 1, least_worst = 1;
+    for (int i = 0; i < 441; i++) {
+        double p0 = (i % 21) / 20.0, p1 = (i / 21) / 20.0, mean = 0, worst = 0;
+        for (int k0 = 0; k0 <= COVERED_N; k0++)
+            for (int k1 = 0; k1 <= COVERED_N; k1++) {
+                double weight = binomial(k0, p0) * binomial(k1, p1);
+                mean += weight * covers(outcomes[k0][k1].gba_ci95, (p0 + p1) / 2);
+                worst += weight * covers(outcomes[k0][k1].wga_ci95, fmin(p0, p1));
+            }
+        sum += mean;
+        least = fmin(least, mean);
+        least_worst = fmin(least_worst, worst);
+    }
+    print_message("  mean of groups: %.4f, least %.4f; worst group: least %.4f\n", sum / 441, least,
+                  least_worst);
+    assert_true(least_worst >= 0.95);
+    assert_true(sum / 441 >= 0.95);
+    assert_true(least >= 0.93);
+}
+
 /* Logits in batches give what the softmax says, the lowest index on ties. */
 static void logits_become_predictions(void **state)
 {
@@ -286,6 +341,7 @@ int main(void)
         cmocka_unit_test(figures_equal_numpys),
         cmocka_unit_test(toy_by_hand),
         cmocka_unit_test(intervals_keep_their_width),
+        cmocka_unit_test(intervals_cover),
         cmocka_unit_test(logits_become_predictions),
         cmocka_unit_test(wrong_indices_are_refused),
         cmocka_unit_test(tables_name_the_worst_group),
