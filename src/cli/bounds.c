@@ -1,0 +1,204 @@
+/* bounds.c - `gerne bounds`: the arithmetic of the method for a table of counts. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "debias/describe.h"
+#include "debias/groups.h"
+
+typedef struct bounds_options {
+    const char *counts;
+    double c, beta;
+    bool compat_A;
+} bounds_options;
+
+static bounds_options options;
+
+static const gn_option table[] = {
+    {"counts", GN_TEXT, offsetof(bounds_options, counts), .flags = GN_REQUIRED,
+     .help = "samples per group: classes separated by ';', attributes by ','"},
+    {"c", GN_REAL, offsetof(bounds_options, c), .fallback = "0.5", .min = 0, .max = 1,
+     .flags = GN_OPEN_MIN, .help = "how far the less biased batch goes towards balance"},
+    {"beta", GN_REAL, offsetof(bounds_options, beta), .min = -1e6, .max = 1e6,
+     .help = "also show what this extrapolation factor does"},
+    {"compat_A", GN_BOOL, offsetof(bounds_options, compat_A), .fallback = "false",
+     .help = "count empty groups in the formulas, as the paper does to the letter"},
+};
+
+static gerne_status setup(gn_cli *cli)
+{
+    return gn_config_add(cli->ctx, cli->config, "", "Bounds", table, sizeof table / sizeof table[0],
+                         &options);
+}
+
+/* ---- the counts as typed ---- */
+
+typedef struct typed_counts {
+    int64_t *items;
+    size_t count, capacity;
+    uint32_t rows, columns;
+} typed_counts;
+
+static gerne_status add_count(gerne_ctx *ctx, typed_counts *counts, const char *text, size_t size,
+                              uint32_t column)
+{
+    char item[32];
+    while (size > 0 && *text == ' ')
+        text++, size--;
+    while (size > 0 && text[size - 1] == ' ')
+        size--;
+    uint32_t row = counts->rows + 1;
+    if (size == 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "--counts: row %u, item %u is empty", row, column);
+    snprintf(item, sizeof item, "%.*s", (int)(size < 31 ? size : 31), text);
+    int64_t value;
+    if (!gn_parse_int(item, &value)) {
+        gn_fail(ctx, GERNE_EUSAGE,
+                "--counts: row %u, item %u: '%s' is not a whole number up to 9.2e18", row, column,
+                item);
+        return GERNE_EUSAGE;
+    }
+    if (value < 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "--counts: row %u, item %u: %s is negative", row, column,
+                       item);
+    GN_TRY(gn_grow(ctx, &counts->items, &counts->capacity, counts->count + 1, sizeof *counts->items,
+                   "counts"));
+    counts->items[counts->count++] = value;
+    return GERNE_OK;
+}
+
+static gerne_status parse_counts(gerne_ctx *ctx, const char *text, typed_counts *counts)
+{
+    uint32_t column = 0;
+    for (const char *at = text;;) {
+        size_t size = strcspn(at, ",;");
+        GN_TRY(add_count(ctx, counts, at, size, ++column));
+        at += size;
+        if (*at != ',') {
+            if (counts->rows > 0 && column != counts->columns)
+                return gn_fail(ctx, GERNE_EUSAGE, "--counts: row %u has %u items, row 1 has %u",
+                               counts->rows + 1, column, counts->columns);
+            counts->columns = column;
+            counts->rows++;
+            column = 0;
+        }
+        if (!*at)
+            return GERNE_OK;
+        at++;
+    }
+}
+
+/* ---- text ---- */
+
+static gerne_status print_law(gn_cli *cli, const gerne_groups *groups, gerne_law law)
+{
+    double *p;
+    size_t cells = (size_t)gerne_groups_classes(groups) * gerne_groups_attributes(groups);
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, cells, sizeof *p, &p));
+    GN_TRY(gerne_law_fill(cli->ctx, groups, law, options.c, options.beta, p));
+    return gn_print_shares(cli->ctx, groups, p, &cli->output);
+}
+
+static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const gerne_bounds *b)
+{
+    gn_text *out = &cli->output;
+    if (gerne_groups_attributes(groups) == 1)
+        return gn_text_add(cli->ctx, out,
+                           "\nThere is one attribute value only: no group can be under-represented "
+                           "in its class,\nso c and beta change nothing and no bound exists.\n");
+    if (!b->binds)
+        return gn_text_add(cli->ctx, out,
+                           "\nEvery class is balanced over its groups already: c and beta change "
+                           "nothing,\nso no bound exists.\n");
+    double alpha = gerne_groups_alpha(groups, b->y, b->a);
+    return gn_text_add(
+        cli->ctx, out,
+        "\nUseful values of beta for c = %g:\n"
+        "  %10.6f  no debiasing: the data as they are, classes balanced\n"
+        "  %10.6f  the less biased batch alone\n"
+        "  %10.6f  balance: all groups of a class weigh the same (1/c - 1)\n"
+        "  %10.6f  the largest: group y=%u, a=%u, %.2f %% of its class, then weighs nothing;\n"
+        "              beyond it training would raise that group's loss without end\n"
+        "Below -1, down to %.6f, training would be more biased than the data.\n"
+        "A smaller c allows a larger beta: c (beta + 1) may be at most %.6f.\n",
+        options.c, -1.0, 0.0, b->beta_balanced, b->beta_max, b->y, b->a, 100 * alpha, b->lower,
+        options.c * (b->beta_max + 1));
+}
+
+static gerne_status print_beta(gn_cli *cli, const gerne_groups *groups, const gerne_bounds *b)
+{
+    gn_text *out = &cli->output;
+    GN_TRY(gn_text_add(cli->ctx, out,
+                       "\nWith beta = %g training acts as if the classes were made up like this "
+                       "(p_ext):\n",
+                       options.beta));
+    GN_TRY(print_law(cli, groups, GERNE_LAW_EXTRAPOLATED));
+    const char *verdict =
+        !b->binds                          ? "nothing binds"
+        : options.beta > b->upper          ? "too large: a share above is negative"
+        : options.beta < b->lower          ? "too small: a share above is negative"
+        : options.beta < -1                ? "allowed, but more biased than the data"
+        : options.beta < b->beta_balanced  ? "allowed; the small groups still weigh less"
+        : options.beta == b->beta_balanced ? "allowed; balanced"
+                                           : "allowed; the small groups weigh more than the large";
+    return gn_text_add(cli->ctx, out, "beta = %g: %s.\n", options.beta, verdict);
+}
+
+static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool with_beta)
+{
+    gerne_bounds bounds;
+    GN_TRY(gerne_bounds_of(cli->ctx, groups, options.c, &bounds));
+    GN_TRY(gn_text_add(cli->ctx, &cli->output,
+                       "%llu samples in %u classes (y) and %u attribute values (a); each cell is a "
+                       "group:\nits samples, and its share of the class (alpha)\n",
+                       (unsigned long long)gerne_groups_total(groups), gerne_groups_classes(groups),
+                       gerne_groups_attributes(groups)));
+    GN_TRY(gn_print_groups(cli->ctx, groups, &cli->output));
+    GN_TRY(gn_text_add(cli->ctx, &cli->output,
+                       "\nThe less biased batch for c = %g, per class (p_lb)\n", options.c));
+    GN_TRY(print_law(cli, groups, GERNE_LAW_LESS_BIASED));
+    GN_TRY(print_range(cli, groups, &bounds));
+    return with_beta ? print_beta(cli, groups, &bounds) : GERNE_OK;
+}
+
+static gerne_status print(gn_cli *cli, gerne_groups *groups)
+{
+    gerne_groups_keep_empty(groups, options.compat_A);
+    gn_groups_warn_empty(cli->ctx, groups);
+    bool with_beta = gn_config_origin(cli->config, "beta") != GN_UNSET;
+    if (!cli->json)
+        return print_text(cli, groups, with_beta);
+    json_t *json;
+    GN_TRY(gn_bounds_json(cli->ctx, groups, options.c, with_beta ? &options.beta : NULL, &json));
+    return gn_output_json(cli, json);
+}
+
+static gerne_status run(gn_cli *cli)
+{
+    typed_counts counts = {0};
+    gerne_groups *groups = NULL;
+    gerne_status status = parse_counts(cli->ctx, options.counts, &counts);
+    if (status == GERNE_OK)
+        status =
+            gerne_groups_from_counts(cli->ctx, counts.items, counts.rows, counts.columns, &groups);
+    if (status == GERNE_OK)
+        status = print(cli, groups);
+    gerne_groups_close(groups);
+    gn_free(counts.items);
+    return status;
+}
+
+const gn_command gn_command_bounds = {
+    .name = "bounds",
+    .arguments = "",
+    .summary = "Show how far GERNE may extrapolate for a table of group sizes",
+    .help = "GERNE draws two batches per step: a biased one, made up like the data, and a less\n"
+            "biased one that goes the fraction c of the way to balanced groups. It then moves\n"
+            "beyond the second by the factor beta. This command shows which beta makes sense.\n"
+            "\n"
+            "  gerne bounds --counts \"3498,184;56,1057\" --c 0.5 --beta 2\n",
+    .max_arguments = 0,
+    .setup = setup,
+    .run = run,
+};

@@ -1,0 +1,175 @@
+#include "debias/describe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "debias/groups.h"
+
+bool gn_json_put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+json_t *gn_counts_json(const gerne_groups *groups)
+{
+    json_t *rows = json_array();
+    for (uint32_t y = 0; rows && y < groups->classes; y++) {
+        json_t *row = json_array();
+        for (uint32_t a = 0; row && a < groups->attributes; a++)
+            json_array_append_new(row, json_integer((json_int_t)gerne_groups_count(groups, y, a)));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+static json_t *names_json(const char *const *names, uint32_t count)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; list && i < count; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%u", i);
+        json_array_append_new(list, json_string(names ? names[i] : number));
+    }
+    return list;
+}
+
+json_t *gn_class_names_json(const gerne_groups *groups)
+{
+    return names_json(groups->class_names, groups->classes);
+}
+
+json_t *gn_attribute_names_json(const gerne_groups *groups)
+{
+    return names_json(groups->attribute_names, groups->attributes);
+}
+
+static gerne_status put_law(gerne_ctx *ctx, const gerne_groups *groups, json_t *object,
+                            const char *key, gerne_law law, double c, double beta)
+{
+    size_t cells = (size_t)groups->classes * groups->attributes;
+    double *p;
+    GN_TRY(gn_alloc(ctx, cells, sizeof *p, "shares", &p));
+    gerne_status status = gerne_law_fill(ctx, groups, law, c, beta, p);
+    if (status == GERNE_OK &&
+        !gn_json_put(object, key, gn_json_matrix(p, groups->classes, groups->attributes)))
+        status = gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
+    gn_free(p);
+    return status;
+}
+
+static gerne_status fill_bounds(gerne_ctx *ctx, const gerne_groups *groups, double c,
+                                const double *beta, json_t *object)
+{
+    gerne_bounds bounds;
+    GN_TRY(gerne_bounds_of(ctx, groups, c, &bounds));
+    bool good = gn_json_put(object, "c", gn_json_number(c));
+    GN_TRY(put_law(ctx, groups, object, "alpha", GERNE_LAW_BIASED, c, 0));
+    GN_TRY(put_law(ctx, groups, object, "p_lb", GERNE_LAW_LESS_BIASED, c, 0));
+    if (beta) {
+        good = good && gn_json_put(object, "beta", gn_json_number(*beta));
+        GN_TRY(put_law(ctx, groups, object, "p_ext", GERNE_LAW_EXTRAPOLATED, c, *beta));
+    }
+    json_t *binding =
+        bounds.binds ? json_pack("{s:I,s:I}", "y", (json_int_t)bounds.y, "a", (json_int_t)bounds.a)
+                     : json_null();
+    good = good &&
+           gn_json_put(
+               object, "interval",
+               json_pack("[o,o]", gn_json_number(bounds.lower), gn_json_number(bounds.upper))) &&
+           gn_json_put(object, "beta_min", json_integer(-1)) &&
+           gn_json_put(object, "beta_max", gn_json_number(bounds.beta_max)) &&
+           gn_json_put(object, "beta_balanced", gn_json_number(bounds.beta_balanced)) &&
+           gn_json_put(object, "binding", binding);
+    return good ? GERNE_OK : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
+}
+
+gerne_status gn_bounds_json(gerne_ctx *ctx, const gerne_groups *groups, double c,
+                            const double *beta, json_t **out)
+{
+    *out = json_object();
+    if (!*out)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
+    gerne_status status = fill_bounds(ctx, groups, c, beta, *out);
+    if (status != GERNE_OK) {
+        json_decref(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* ---- text ---- */
+
+enum { WIDEST = 12, TALLEST = 60, NAME_WIDTH = 14 };
+
+/* "y=landbird", cut to a column. */
+static void label(char *out, char letter, const char *const *names, uint32_t index)
+{
+    if (names)
+        snprintf(out, NAME_WIDTH + 1, "%c=%s", letter, names[index]);
+    else
+        snprintf(out, NAME_WIDTH + 1, "%c=%u", letter, index);
+}
+
+static gerne_status print_head(gerne_ctx *ctx, const gerne_groups *groups, int width, gn_text *out)
+{
+    char text[NAME_WIDTH + 1];
+    GN_TRY(gn_text_add(ctx, out, "  %*s", NAME_WIDTH, ""));
+    for (uint32_t a = 0; a < groups->attributes; a++) {
+        label(text, 'a', (const char *const *)groups->attribute_names, a);
+        GN_TRY(gn_text_add(ctx, out, "  %*s", width, text));
+    }
+    return gn_text_add(ctx, out, "\n");
+}
+
+static bool too_large(const gerne_groups *groups)
+{
+    return groups->attributes > WIDEST || groups->classes > TALLEST;
+}
+
+static gerne_status leave_out(gerne_ctx *ctx, const gerne_groups *groups, gn_text *out)
+{
+    return gn_text_add(ctx, out,
+                       "  (a table of %u classes and %u attributes is too large to show; --json "
+                       "has it)\n",
+                       groups->classes, groups->attributes);
+}
+
+gerne_status gn_print_groups(gerne_ctx *ctx, const gerne_groups *groups, gn_text *out)
+{
+    if (too_large(groups))
+        return leave_out(ctx, groups, out);
+    enum { WIDTH = 18 };
+    GN_TRY(print_head(ctx, groups, WIDTH, out));
+    for (uint32_t y = 0; y < groups->classes; y++) {
+        char text[NAME_WIDTH + 1];
+        label(text, 'y', (const char *const *)groups->class_names, y);
+        GN_TRY(gn_text_add(ctx, out, "  %-*s", NAME_WIDTH, text));
+        for (uint32_t a = 0; a < groups->attributes; a++)
+            GN_TRY(gn_text_add(ctx, out, "  %9llu %6.2f %%",
+                               (unsigned long long)gerne_groups_count(groups, y, a),
+                               100 * gerne_groups_alpha(groups, y, a)));
+        GN_TRY(gn_text_add(ctx, out, "\n"));
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_print_shares(gerne_ctx *ctx, const gerne_groups *groups, const double *p,
+                             gn_text *out)
+{
+    if (too_large(groups))
+        return leave_out(ctx, groups, out);
+    enum { WIDTH = 10 };
+    GN_TRY(print_head(ctx, groups, WIDTH, out));
+    for (uint32_t y = 0; y < groups->classes; y++) {
+        char text[NAME_WIDTH + 1];
+        label(text, 'y', (const char *const *)groups->class_names, y);
+        GN_TRY(gn_text_add(ctx, out, "  %-*s", NAME_WIDTH, text));
+        for (uint32_t a = 0; a < groups->attributes; a++) {
+            double percent = 100 * p[gn_group_id(groups, y, a)];
+            GN_TRY(gn_text_add(ctx, out, "  %8.2f %%", fabs(percent) < 5e-5 ? 0.0 : percent));
+        }
+        GN_TRY(gn_text_add(ctx, out, "\n"));
+    }
+    return GERNE_OK;
+}

@@ -1,0 +1,257 @@
+#include "debias/groups.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A table of more cells than this is a mistake (a column of free text taken for labels). */
+static const uint64_t CELLS_LIMIT = (uint64_t)1 << 28;
+
+static gerne_status groups_new(gerne_ctx *ctx, uint32_t classes, uint32_t attributes,
+                               gerne_groups **out)
+{
+    *out = NULL;
+    if (classes < 1 || attributes < 1)
+        return gn_fail(ctx, GERNE_EUSAGE, "%u classes and %u attributes make no groups", classes,
+                       attributes);
+    if ((uint64_t)classes * attributes > CELLS_LIMIT)
+        return gn_fail(ctx, GERNE_EUSAGE, "%u classes and %u attributes are more than %llu groups",
+                       classes, attributes, (unsigned long long)CELLS_LIMIT);
+    gerne_groups *groups;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *groups, "a table of groups", &groups));
+    groups->classes = classes;
+    groups->attributes = attributes;
+    gerne_status status = gn_arena_new(ctx, &groups->arena);
+    if (status == GERNE_OK)
+        status = gn_alloc(ctx, (size_t)classes * attributes, sizeof *groups->counts,
+                          "a table of groups", &groups->counts);
+    if (status == GERNE_OK)
+        status = gn_alloc(ctx, classes, sizeof *groups->class_counts, "a table of groups",
+                          &groups->class_counts);
+    if (status == GERNE_OK)
+        status =
+            gn_alloc(ctx, classes, sizeof *groups->present, "a table of groups", &groups->present);
+    if (status == GERNE_OK)
+        *out = groups;
+    else
+        gerne_groups_close(groups);
+    return status;
+}
+
+void gerne_groups_close(gerne_groups *groups)
+{
+    if (!groups)
+        return;
+    gn_arena_close(groups->arena);
+    gn_free(groups->counts);
+    gn_free(groups->class_counts);
+    gn_free(groups->present);
+    gn_free(groups->starts);
+    gn_free(groups->members);
+    gn_free(groups);
+}
+
+/* Sums over classes; every class needs a sample. */
+static gerne_status add_up(gerne_ctx *ctx, gerne_groups *groups)
+{
+    for (uint32_t y = 0; y < groups->classes; y++) {
+        for (uint32_t a = 0; a < groups->attributes; a++) {
+            uint64_t count = groups->counts[gn_group_id(groups, y, a)];
+            groups->class_counts[y] += count;
+            groups->present[y] += count > 0;
+            if (__builtin_add_overflow(groups->total, count, &groups->total) ||
+                groups->total > INT64_MAX)
+                return gn_fail(ctx, GERNE_EUSAGE, "the counts add up to more than %lld",
+                               (long long)INT64_MAX);
+        }
+    }
+    if (groups->total == 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "all counts are zero");
+    for (uint32_t y = 0; y < groups->classes; y++)
+        if (groups->class_counts[y] == 0) {
+            gn_fail(ctx, GERNE_EUSAGE, "class y=%u has no samples", y);
+            gn_hint(ctx, "leave the class out: a batch holds as many samples of every class");
+            return GERNE_EUSAGE;
+        }
+    return GERNE_OK;
+}
+
+gerne_status gerne_groups_from_counts(gerne_ctx *ctx, const int64_t *counts, uint32_t classes,
+                                      uint32_t attributes, gerne_groups **out)
+{
+    *out = NULL;
+    gerne_groups *groups;
+    GN_TRY(groups_new(ctx, classes, attributes, &groups));
+    gerne_status status = GERNE_OK;
+    for (uint32_t y = 0; y < classes && status == GERNE_OK; y++)
+        for (uint32_t a = 0; a < attributes && status == GERNE_OK; a++) {
+            int64_t count = counts[gn_group_id(groups, y, a)];
+            if (count < 0)
+                status = gn_fail(ctx, GERNE_EUSAGE, "the count of y=%u, a=%u is negative: %lld", y,
+                                 a, (long long)count);
+            else
+                groups->counts[gn_group_id(groups, y, a)] = (uint64_t)count;
+        }
+    if (status == GERNE_OK)
+        status = add_up(ctx, groups);
+    if (status == GERNE_OK)
+        *out = groups;
+    else
+        gerne_groups_close(groups);
+    return status;
+}
+
+static gerne_status count_labels(gerne_ctx *ctx, gerne_groups *groups, const int32_t *y,
+                                 const int32_t *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (y[i] < 0 || (uint32_t)y[i] >= groups->classes)
+            return gn_fail(ctx, GERNE_EUSAGE, "sample %zu has class %d, outside 0..%u", i, y[i],
+                           groups->classes - 1);
+        if (a && (a[i] < 0 || (uint32_t)a[i] >= groups->attributes))
+            return gn_fail(ctx, GERNE_EUSAGE, "sample %zu has attribute %d, outside 0..%u", i, a[i],
+                           groups->attributes - 1);
+        groups->counts[gn_group_id(groups, (uint32_t)y[i], a ? (uint32_t)a[i] : 0)]++;
+    }
+    return add_up(ctx, groups);
+}
+
+/* A counting sort: one pass, no memory besides the result. */
+static gerne_status index_members(gerne_ctx *ctx, gerne_groups *groups, const int32_t *y,
+                                  const int32_t *a, size_t n)
+{
+    size_t cells = (size_t)groups->classes * groups->attributes;
+    GN_TRY(
+        gn_alloc(ctx, cells + 1, sizeof *groups->starts, "the index of groups", &groups->starts));
+    GN_TRY(gn_alloc(ctx, n, sizeof *groups->members, "the index of groups", &groups->members));
+    uint64_t *next = groups->starts; /* shifted by one group while filling */
+    for (size_t g = 0; g + 1 < cells; g++)
+        next[g + 2] = next[g + 1] + groups->counts[g];
+    for (size_t i = 0; i < n; i++) {
+        size_t g = gn_group_id(groups, (uint32_t)y[i], a ? (uint32_t)a[i] : 0);
+        groups->members[next[g + 1]++] = (uint32_t)i;
+    }
+    return GERNE_OK;
+}
+
+gerne_status gerne_groups_from_labels(gerne_ctx *ctx, const int32_t *y, const int32_t *a, size_t n,
+                                      uint32_t classes, uint32_t attributes, gerne_groups **out)
+{
+    *out = NULL;
+    if (n == 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "no samples");
+    if (n > UINT32_MAX)
+        return gn_fail(ctx, GERNE_EUSAGE, "%zu samples are more than %u", n, UINT32_MAX);
+    if (classes < 2)
+        return gn_fail(ctx, GERNE_EUSAGE, "a single class leaves nothing to tell apart");
+    if (!a && attributes != 1)
+        return gn_fail(ctx, GERNE_EUSAGE, "%u attributes, but no attribute of any sample",
+                       attributes);
+    gerne_groups *groups;
+    GN_TRY(groups_new(ctx, classes, attributes, &groups));
+    gerne_status status = count_labels(ctx, groups, y, a, n);
+    if (status == GERNE_OK)
+        status = index_members(ctx, groups, y, a, n);
+    if (status == GERNE_OK)
+        *out = groups;
+    else
+        gerne_groups_close(groups);
+    return status;
+}
+
+static gerne_status copy_names(gerne_ctx *ctx, gn_arena *arena, const char *const *names,
+                               uint32_t count, const char ***out)
+{
+    *out = NULL;
+    if (!names)
+        return GERNE_OK;
+    const char **copies;
+    GN_TRY(gn_arena_alloc(ctx, arena, count, sizeof *copies, &copies));
+    for (uint32_t i = 0; i < count; i++)
+        GN_TRY(gn_arena_copy_text(ctx, arena, names[i], &copies[i]));
+    *out = copies;
+    return GERNE_OK;
+}
+
+gerne_status gerne_groups_set_names(gerne_ctx *ctx, gerne_groups *groups,
+                                    const char *const *class_names,
+                                    const char *const *attribute_names)
+{
+    GN_TRY(copy_names(ctx, groups->arena, class_names, groups->classes, &groups->class_names));
+    return copy_names(ctx, groups->arena, attribute_names, groups->attributes,
+                      &groups->attribute_names);
+}
+
+void gerne_groups_keep_empty(gerne_groups *groups, bool keep)
+{
+    groups->keep_empty = keep;
+}
+
+uint32_t gerne_groups_classes(const gerne_groups *groups)
+{
+    return groups->classes;
+}
+
+uint32_t gerne_groups_attributes(const gerne_groups *groups)
+{
+    return groups->attributes;
+}
+
+uint64_t gerne_groups_total(const gerne_groups *groups)
+{
+    return groups->total;
+}
+
+uint64_t gerne_groups_count(const gerne_groups *groups, uint32_t y, uint32_t a)
+{
+    return groups->counts[gn_group_id(groups, y, a)];
+}
+
+double gerne_groups_alpha(const gerne_groups *groups, uint32_t y, uint32_t a)
+{
+    return (double)gerne_groups_count(groups, y, a) / (double)groups->class_counts[y];
+}
+
+const char *gn_class_text(const gerne_groups *groups, uint32_t y, char *buffer)
+{
+    if (groups->class_names)
+        snprintf(buffer, GN_GROUP_TEXT, "y=%.60s", groups->class_names[y]);
+    else
+        snprintf(buffer, GN_GROUP_TEXT, "y=%u", y);
+    return buffer;
+}
+
+const char *gn_group_text(const gerne_groups *groups, uint32_t y, uint32_t a, char *buffer)
+{
+    gn_class_text(groups, y, buffer);
+    size_t used = strlen(buffer);
+    if (groups->attribute_names)
+        snprintf(buffer + used, GN_GROUP_TEXT - used, ", a=%.60s", groups->attribute_names[a]);
+    else
+        snprintf(buffer + used, GN_GROUP_TEXT - used, ", a=%u", a);
+    return buffer;
+}
+
+uint64_t gn_groups_empty(const gerne_groups *groups)
+{
+    uint64_t empty = 0;
+    for (uint32_t y = 0; y < groups->classes; y++)
+        empty += groups->attributes - groups->present[y];
+    return empty;
+}
+
+void gn_groups_warn_empty(gerne_ctx *ctx, const gerne_groups *groups)
+{
+    uint64_t empty = gn_groups_empty(groups);
+    if (empty == 0)
+        return;
+    size_t cells = (size_t)groups->classes * groups->attributes, first = 0;
+    while (groups->counts[first])
+        first++;
+    char text[GN_GROUP_TEXT];
+    gn_group_text(groups, (uint32_t)(first / groups->attributes),
+                  (uint32_t)(first % groups->attributes), text);
+    gn_log(ctx, GERNE_LOG_WARNING, "%llu of %zu groups have no samples (the first is %s); %s",
+           (unsigned long long)empty, cells, text,
+           groups->keep_empty ? "the formulas still count them"
+                              : "each class is balanced over the groups that it has");
+}

@@ -1,0 +1,46 @@
+/* groups.h - the inside of a table of groups, for the rest of this folder. */
+#ifndef GN_DEBIAS_GROUPS_H
+#define GN_DEBIAS_GROUPS_H
+
+#include "base/memory.h"
+
+struct gerne_groups {
+    gn_arena *arena; /* names */
+    uint32_t classes, attributes;
+    bool keep_empty;
+    uint64_t total;
+    uint64_t *counts;       /* [classes * attributes] */
+    uint64_t *class_counts; /* [classes] */
+    uint32_t *present;      /* [classes]: groups that are not empty */
+    /* Samples sorted by group, then index: those of group g are members[starts[g]..starts[g+1]).
+     * Both are NULL in a table made from counts. */
+    uint64_t *starts;
+    uint32_t *members;
+    const char **class_names, **attribute_names; /* NULL: numbers */
+};
+
+static inline size_t gn_group_id(const gerne_groups *groups, uint32_t y, uint32_t a)
+{
+    return (size_t)y * groups->attributes + a;
+}
+
+/* How many groups a balanced class is divided over. */
+static inline uint32_t gn_groups_divisor(const gerne_groups *groups, uint32_t y)
+{
+    return groups->keep_empty ? groups->attributes : groups->present[y];
+}
+
+enum { GN_GROUP_TEXT = 160 };
+
+/* "y=0, a=1", or with the names; returns buffer, which has GN_GROUP_TEXT bytes. */
+const char *gn_group_text(const gerne_groups *groups, uint32_t y, uint32_t a, char *buffer);
+
+/* The same for a class: "y=0". */
+const char *gn_class_text(const gerne_groups *groups, uint32_t y, char *buffer);
+
+uint64_t gn_groups_empty(const gerne_groups *groups); /* how many groups have no sample */
+
+/* Logs one warning when groups are empty: how many, which first, and what is done about it. */
+void gn_groups_warn_empty(gerne_ctx *ctx, const gerne_groups *groups);
+
+#endif
