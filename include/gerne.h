@@ -157,6 +157,100 @@ GERNE_API GERNE_CHECKED gerne_status gerne_check_beta(gerne_ctx *ctx, const gern
 GERNE_API GERNE_CHECKED gerne_status gerne_beta_target(gerne_ctx *ctx, double alpha, double q1,
                                                        double q2, double c, double p, double *beta);
 
+/* ---- Sampling -----------------------------------------------------------------------------------
+ *
+ * A draw is a pure function of (seed, step): any step can be drawn at any time, in any order, on
+ * any thread, after any interruption, and workers that each take a part of the list agree on the
+ * whole. Inside one batch no sample repeats while its group (in a biased batch: its class) lasts.
+ */
+typedef struct gerne_sampler gerne_sampler;
+
+typedef struct gerne_sampler_options {
+    uint64_t seed;
+    uint32_t per_class;  /* samples of each class in a batch by law; 0 when no such is drawn */
+    uint32_t batch;      /* samples in a plain batch; 0 when no such is drawn */
+    double c, beta;      /* check beta with gerne_check_beta; here it only has to be finite */
+    bool share_majority; /* the two batches share what they can: same mean, less variance */
+    bool rounded;        /* round the number of samples per group instead of keeping their mean */
+    bool drop_last;      /* an epoch-shuffled batch never spans two epochs */
+} gerne_sampler_options;
+
+/* groups (made from labels) is lent and must outlive the sampler. A sampler is never changed after
+ * it is made: threads may share it. */
+GERNE_API GERNE_CHECKED gerne_status gerne_sampler_new(gerne_ctx *ctx, const gerne_groups *groups,
+                                                       const gerne_sampler_options *options,
+                                                       gerne_sampler **out);
+GERNE_API void gerne_sampler_close(gerne_sampler *sampler); /* takes NULL */
+
+typedef enum gerne_draw {
+    GERNE_DRAW_BIASED,       /* per_class of each class, uniform inside the class */
+    GERNE_DRAW_LESS_BIASED,  /* per_class of each class by the less biased law */
+    GERNE_DRAW_EXTRAPOLATED, /* both in one: every distinct sample once, with a signed weight */
+    GERNE_DRAW_SHUFFLED,     /* the step-th batch of endless shuffled passes over all samples */
+    GERNE_DRAW_UNIFORM,      /* batch samples, each uniform over all (repeats happen) */
+    GERNE_DRAW_GROUPS,       /* batch samples, each from a uniform group (repeats happen) */
+} gerne_draw;
+
+/* A batch is reused from draw to draw; it belongs to one thread at a time. */
+typedef struct gerne_batch gerne_batch;
+
+GERNE_API GERNE_CHECKED gerne_status gerne_batch_new(gerne_ctx *ctx, gerne_batch **out);
+GERNE_API void gerne_batch_close(gerne_batch *batch); /* takes NULL */
+
+GERNE_API GERNE_CHECKED gerne_status gerne_sampler_draw(gerne_ctx *ctx,
+                                                        const gerne_sampler *sampler,
+                                                        gerne_draw draw, uint64_t step,
+                                                        gerne_batch *batch);
+
+/* Of the last draw; borrowed until the next. Samples are indices into the arrays that the groups
+ * were made from. The loss to minimise is the sum of weight times loss: plain means for all draws
+ * except the extrapolated one, whose weights are those of L_lb + beta (L_lb - L_b); with beta = -1
+ * that is the biased batch, with beta = 0 the less biased one, sample by sample. */
+GERNE_API size_t gerne_batch_size(const gerne_batch *batch);
+GERNE_API const uint32_t *gerne_batch_samples(const gerne_batch *batch);
+GERNE_API const float *gerne_batch_weights(const gerne_batch *batch);
+
+/* After an extrapolated draw: with these weights the same losses give L_b and L_lb. All zero for a
+ * batch that was not drawn because its weight is zero (L_b when beta = 0, L_lb when beta = -1). */
+GERNE_API const float *gerne_batch_biased_weights(const gerne_batch *batch);
+GERNE_API const float *gerne_batch_less_biased_weights(const gerne_batch *batch);
+
+/* After an extrapolated draw: the largest beta for which no group's realised share in this very
+ * batch is negative; infinite when there is none. For information: small batches scatter. */
+GERNE_API double gerne_batch_realised_bound(const gerne_batch *batch);
+
+/* ---- Pseudo-attributes --------------------------------------------------------------------------
+ *
+ * When attributes are unknown, the samples that a biased model finds hard stand for the groups that
+ * its shortcut fails on: per class the fraction t with the lowest scores (the biased model's
+ * probability of the right class) becomes attribute 0, "hard", the rest attribute 1, "easy".
+ */
+typedef struct gerne_pseudo gerne_pseudo;
+
+/* Sorts the samples of each class by score, ties by index; the arrays are only read here. */
+GERNE_API GERNE_CHECKED gerne_status gerne_pseudo_new(gerne_ctx *ctx, const int32_t *y,
+                                                      const float *scores, size_t n,
+                                                      uint32_t classes, gerne_pseudo **out);
+GERNE_API void gerne_pseudo_close(gerne_pseudo *pseudo); /* takes NULL */
+
+/* Fills a[n] with 0 (hard: floor(t n_y) samples of class y, at least one; the ceiling if round_up)
+ * and 1 (easy). A class whose easy part would be empty is GERNE_EUSAGE. */
+GERNE_API GERNE_CHECKED gerne_status gerne_pseudo_assign(gerne_ctx *ctx, const gerne_pseudo *pseudo,
+                                                         double t, bool round_up, int32_t *a);
+
+typedef struct gerne_pseudo_quality {
+    double t;
+    uint64_t hard;            /* samples called hard */
+    double precision, recall; /* of "hard" for the true minority; NaN when there is none */
+} gerne_pseudo_quality;
+
+/* How well "hard" finds the samples of under-represented groups (alpha < 1/attributes), for count
+ * values of t: means over classes of the per-class ratios. true_a holds the n true attributes. */
+GERNE_API GERNE_CHECKED gerne_status gerne_pseudo_judge(gerne_ctx *ctx, const gerne_pseudo *pseudo,
+                                                        const int32_t *true_a, uint32_t attributes,
+                                                        const double *t, size_t count,
+                                                        bool round_up, gerne_pseudo_quality *out);
+
 #ifdef __cplusplus
 }
 #endif

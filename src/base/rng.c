@@ -67,14 +67,15 @@ gn_permutation gn_permutation_at(uint64_t n, uint64_t seed, gn_purpose purpose, 
                                  uint64_t index)
 {
     assert(n >= 1 && n <= (uint64_t)1 << 62);
-    gn_permutation p = {.n = n, .half_bits = 1};
+    gn_permutation p = {.n = n};
     gn_stream stream = gn_stream_at(seed, purpose, step, index);
     if (n <= GN_PERMUTATION_TABLE) {
         fill_table(&p, &stream);
         return p;
     }
-    while (((uint64_t)1 << (2 * p.half_bits)) < n)
-        p.half_bits++;
+    unsigned bits = 64 - (unsigned)__builtin_clzll(n - 1);
+    p.low_bits = bits / 2;
+    p.high_bits = bits - p.low_bits;
     for (int i = 0; i < 4; i++)
         p.key[i] = gn_random_u64(&stream);
     return p;
@@ -89,25 +90,23 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* A Feistel network over the smallest even-sized power of two that holds n; values that fall
- * outside 0..n-1 are sent round again (at most four times on average). */
+/* A Feistel network over the smallest power of two that holds n, its halves at most one bit apart;
+ * values that fall outside 0..n-1 are sent round again (less than once on average). */
 uint64_t gn_permute(const gn_permutation *p, uint64_t position)
 {
     assert(position < p->n);
     if (p->n <= GN_PERMUTATION_TABLE)
         return p->table[position];
     enum { ROUNDS = 8 };
-    const uint64_t mask = ((uint64_t)1 << p->half_bits) - 1;
-    uint64_t value = position;
+    const uint64_t low_mask = ((uint64_t)1 << p->low_bits) - 1;
+    const uint64_t high_mask = ((uint64_t)1 << p->high_bits) - 1;
+    uint64_t low = position & low_mask, high = position >> p->low_bits;
     do {
-        uint64_t left = value >> p->half_bits, right = value & mask;
-        for (unsigned round = 0; round < ROUNDS; round++) {
-            uint64_t mixed = mix(right + p->key[round % 4] + round * 0x9e3779b97f4a7c15u);
-            uint64_t next = left ^ (mixed >> 17 & mask);
-            left = right;
-            right = next;
+        for (unsigned round = 0; round < ROUNDS; round += 2) {
+            uint64_t key = p->key[round / 2];
+            high ^= mix(low + key) >> 17 & high_mask;
+            low ^= mix(high + (key ^ 0x9e3779b97f4a7c15u)) >> 17 & low_mask;
         }
-        value = left << p->half_bits | right;
-    } while (value >= p->n);
-    return value;
+    } while ((high << p->low_bits | low) >= p->n);
+    return high << p->low_bits | low;
 }

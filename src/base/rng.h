@@ -43,7 +43,7 @@ enum { GN_PERMUTATION_TABLE = 32 };
 typedef struct gn_permutation {
     uint64_t n;
     uint64_t key[4];
-    unsigned half_bits;
+    unsigned low_bits, high_bits;
     uint8_t table[GN_PERMUTATION_TABLE]; /* the whole permutation when n is this small */
 } gn_permutation;
 

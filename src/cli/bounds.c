@@ -10,10 +10,8 @@
 typedef struct bounds_options {
     const char *counts;
     double c, beta;
-    bool compat_A;
+    bool keep_empty;
 } bounds_options;
-
-static bounds_options options;
 
 static const gn_option table[] = {
     {"counts", GN_TEXT, offsetof(bounds_options, counts), .flags = GN_REQUIRED,
@@ -22,14 +20,15 @@ static const gn_option table[] = {
      .flags = GN_OPEN_MIN, .help = "how far the less biased batch goes towards balance"},
     {"beta", GN_REAL, offsetof(bounds_options, beta), .min = -1e6, .max = 1e6,
      .help = "also show what this extrapolation factor does"},
-    {"compat_A", GN_BOOL, offsetof(bounds_options, compat_A), .fallback = "false",
+    {"keep-empty", GN_BOOL, offsetof(bounds_options, keep_empty), .fallback = "false",
      .help = "count empty groups in the formulas, as the paper does to the letter"},
 };
 
 static gerne_status setup(gn_cli *cli)
 {
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(bounds_options), &cli->options));
     return gn_config_add(cli->ctx, cli->config, "", "Bounds", table, sizeof table / sizeof table[0],
-                         &options);
+                         cli->options);
 }
 
 /* ---- the counts as typed ---- */
@@ -93,15 +92,17 @@ static gerne_status parse_counts(gerne_ctx *ctx, const char *text, typed_counts 
 
 static gerne_status print_law(gn_cli *cli, const gerne_groups *groups, gerne_law law)
 {
+    const bounds_options *given = cli->options;
     double *p;
     size_t cells = (size_t)gerne_groups_classes(groups) * gerne_groups_attributes(groups);
     GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, cells, sizeof *p, &p));
-    GN_TRY(gerne_law_fill(cli->ctx, groups, law, options.c, options.beta, p));
+    GN_TRY(gerne_law_fill(cli->ctx, groups, law, given->c, given->beta, p));
     return gn_print_shares(cli->ctx, groups, p, &cli->output);
 }
 
 static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const gerne_bounds *b)
 {
+    const bounds_options *given = cli->options;
     gn_text *out = &cli->output;
     if (gerne_groups_attributes(groups) == 1)
         return gn_text_add(cli->ctx, out,
@@ -122,33 +123,35 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
         "              beyond it training would raise that group's loss without end\n"
         "Below -1, down to %.6f, training would be more biased than the data.\n"
         "A smaller c allows a larger beta: c (beta + 1) may be at most %.6f.\n",
-        options.c, -1.0, 0.0, b->beta_balanced, b->beta_max, b->y, b->a, 100 * alpha, b->lower,
-        options.c * (b->beta_max + 1));
+        given->c, -1.0, 0.0, b->beta_balanced, b->beta_max, b->y, b->a, 100 * alpha, b->lower,
+        given->c * (b->beta_max + 1));
 }
 
 static gerne_status print_beta(gn_cli *cli, const gerne_groups *groups, const gerne_bounds *b)
 {
+    const bounds_options *given = cli->options;
     gn_text *out = &cli->output;
     GN_TRY(gn_text_add(cli->ctx, out,
                        "\nWith beta = %g training acts as if the classes were made up like this "
                        "(p_ext):\n",
-                       options.beta));
+                       given->beta));
     GN_TRY(print_law(cli, groups, GERNE_LAW_EXTRAPOLATED));
     const char *verdict =
-        !b->binds                          ? "nothing binds"
-        : options.beta > b->upper          ? "too large: a share above is negative"
-        : options.beta < b->lower          ? "too small: a share above is negative"
-        : options.beta < -1                ? "allowed, but more biased than the data"
-        : options.beta < b->beta_balanced  ? "allowed; the small groups still weigh less"
-        : options.beta == b->beta_balanced ? "allowed; balanced"
-                                           : "allowed; the small groups weigh more than the large";
-    return gn_text_add(cli->ctx, out, "beta = %g: %s.\n", options.beta, verdict);
+        !b->binds                         ? "nothing binds"
+        : given->beta > b->upper          ? "too large: a share above is negative"
+        : given->beta < b->lower          ? "too small: a share above is negative"
+        : given->beta < -1                ? "allowed, but more biased than the data"
+        : given->beta < b->beta_balanced  ? "allowed; the small groups still weigh less"
+        : given->beta == b->beta_balanced ? "allowed; balanced"
+                                          : "allowed; the small groups weigh more than the large";
+    return gn_text_add(cli->ctx, out, "beta = %g: %s.\n", given->beta, verdict);
 }
 
 static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool with_beta)
 {
+    const bounds_options *given = cli->options;
     gerne_bounds bounds;
-    GN_TRY(gerne_bounds_of(cli->ctx, groups, options.c, &bounds));
+    GN_TRY(gerne_bounds_of(cli->ctx, groups, given->c, &bounds));
     GN_TRY(gn_text_add(cli->ctx, &cli->output,
                        "%llu samples in %u classes (y) and %u attribute values (a); each cell is a "
                        "group:\nits samples, and its share of the class (alpha)\n",
@@ -156,7 +159,7 @@ static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool wit
                        gerne_groups_attributes(groups)));
     GN_TRY(gn_print_groups(cli->ctx, groups, &cli->output));
     GN_TRY(gn_text_add(cli->ctx, &cli->output,
-                       "\nThe less biased batch for c = %g, per class (p_lb)\n", options.c));
+                       "\nThe less biased batch for c = %g, per class (p_lb)\n", given->c));
     GN_TRY(print_law(cli, groups, GERNE_LAW_LESS_BIASED));
     GN_TRY(print_range(cli, groups, &bounds));
     return with_beta ? print_beta(cli, groups, &bounds) : GERNE_OK;
@@ -164,21 +167,23 @@ static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool wit
 
 static gerne_status print(gn_cli *cli, gerne_groups *groups)
 {
-    gerne_groups_keep_empty(groups, options.compat_A);
+    const bounds_options *given = cli->options;
+    gerne_groups_keep_empty(groups, given->keep_empty);
     gn_groups_warn_empty(cli->ctx, groups);
     bool with_beta = gn_config_origin(cli->config, "beta") != GN_UNSET;
     if (!cli->json)
         return print_text(cli, groups, with_beta);
     json_t *json;
-    GN_TRY(gn_bounds_json(cli->ctx, groups, options.c, with_beta ? &options.beta : NULL, &json));
+    GN_TRY(gn_bounds_json(cli->ctx, groups, given->c, with_beta ? &given->beta : NULL, &json));
     return gn_output_json(cli, json);
 }
 
 static gerne_status run(gn_cli *cli)
 {
+    const bounds_options *given = cli->options;
     typed_counts counts = {0};
     gerne_groups *groups = NULL;
-    gerne_status status = parse_counts(cli->ctx, options.counts, &counts);
+    gerne_status status = parse_counts(cli->ctx, given->counts, &counts);
     if (status == GERNE_OK)
         status =
             gerne_groups_from_counts(cli->ctx, counts.items, counts.rows, counts.columns, &groups);

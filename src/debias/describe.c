@@ -11,14 +11,25 @@ bool gn_json_put(json_t *object, const char *key, json_t *value)
     return json_object_set_new(object, key, value) == 0;
 }
 
+/* Appends value, which is given away; drops the whole list when it cannot. */
+static void append(json_t **list, json_t *value)
+{
+    if (!*list)
+        json_decref(value);
+    else if (json_array_append_new(*list, value) != 0) {
+        json_decref(*list);
+        *list = NULL;
+    }
+}
+
 json_t *gn_counts_json(const gerne_groups *groups)
 {
     json_t *rows = json_array();
-    for (uint32_t y = 0; rows && y < groups->classes; y++) {
+    for (uint32_t y = 0; y < groups->classes; y++) {
         json_t *row = json_array();
-        for (uint32_t a = 0; row && a < groups->attributes; a++)
-            json_array_append_new(row, json_integer((json_int_t)gerne_groups_count(groups, y, a)));
-        json_array_append_new(rows, row);
+        for (uint32_t a = 0; a < groups->attributes; a++)
+            append(&row, json_integer((json_int_t)gerne_groups_count(groups, y, a)));
+        append(&rows, row);
     }
     return rows;
 }
@@ -26,10 +37,10 @@ json_t *gn_counts_json(const gerne_groups *groups)
 static json_t *names_json(const char *const *names, uint32_t count)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; list && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         char number[16];
         snprintf(number, sizeof number, "%u", i);
-        json_array_append_new(list, json_string(names ? names[i] : number));
+        append(&list, json_string(names ? names[i] : number));
     }
     return list;
 }

@@ -1,0 +1,184 @@
+/* pseudo.c - attributes from the scores of a biased model. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "debias/groups.h"
+#include "debias/sampler.h"
+
+typedef struct scored {
+    float score;
+    uint32_t sample;
+} scored;
+
+struct gerne_pseudo {
+    size_t n;
+    uint32_t classes;
+    uint64_t *starts; /* [classes + 1] in order */
+    uint32_t *order;  /* samples by class, then score, then index */
+};
+
+static int compare(const void *a, const void *b)
+{
+    const scored *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? -1 : 1;
+    return x->sample < y->sample ? -1 : x->sample > y->sample;
+}
+
+static gerne_status sort_classes(gerne_ctx *ctx, gerne_pseudo *pseudo, const gerne_groups *groups,
+                                 const float *scores)
+{
+    uint64_t largest = 0;
+    for (uint32_t y = 0; y < pseudo->classes; y++) {
+        pseudo->starts[y + 1] = groups->starts[y + 1];
+        if (groups->class_counts[y] > largest)
+            largest = groups->class_counts[y];
+    }
+    scored *list;
+    GN_TRY(gn_alloc(ctx, largest, sizeof *list, "pseudo-attributes", &list));
+    for (uint32_t y = 0; y < pseudo->classes; y++) {
+        const uint32_t *members = groups->members + groups->starts[y];
+        size_t count = groups->class_counts[y];
+        for (size_t i = 0; i < count; i++)
+            list[i] = (scored){scores[members[i]], members[i]};
+        qsort(list, count, sizeof *list, compare);
+        for (size_t i = 0; i < count; i++)
+            pseudo->order[pseudo->starts[y] + i] = list[i].sample;
+    }
+    gn_free(list);
+    return GERNE_OK;
+}
+
+gerne_status gerne_pseudo_new(gerne_ctx *ctx, const int32_t *y, const float *scores, size_t n,
+                              uint32_t classes, gerne_pseudo **out)
+{
+    *out = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (isnan(scores[i]))
+            return gn_fail(ctx, GERNE_EUSAGE, "the score of sample %zu is not a number", i);
+    gerne_groups *groups;
+    GN_TRY(gerne_groups_from_labels(ctx, y, NULL, n, classes, 1, &groups));
+    gerne_pseudo *pseudo;
+    gerne_status status = gn_alloc(ctx, 1, sizeof *pseudo, "pseudo-attributes", &pseudo);
+    if (status == GERNE_OK) {
+        pseudo->n = n;
+        pseudo->classes = classes;
+        status = gn_alloc(ctx, (size_t)classes + 1, sizeof *pseudo->starts, "pseudo-attributes",
+                          &pseudo->starts);
+    }
+    if (status == GERNE_OK)
+        status = gn_alloc(ctx, n, sizeof *pseudo->order, "pseudo-attributes", &pseudo->order);
+    if (status == GERNE_OK)
+        status = sort_classes(ctx, pseudo, groups, scores);
+    gerne_groups_close(groups);
+    if (status == GERNE_OK)
+        *out = pseudo;
+    else
+        gerne_pseudo_close(pseudo);
+    return status;
+}
+
+void gerne_pseudo_close(gerne_pseudo *pseudo)
+{
+    if (!pseudo)
+        return;
+    gn_free(pseudo->starts);
+    gn_free(pseudo->order);
+    gn_free(pseudo);
+}
+
+/* How many samples of a class are hard; both parts get at least one. */
+static gerne_status hard_count(gerne_ctx *ctx, const gerne_pseudo *pseudo, uint32_t y, double t,
+                               bool round_up, uint64_t *out)
+{
+    *out = 0;
+    if (!(t > 0 && t < 1))
+        return gn_fail(ctx, GERNE_EUSAGE, "t %g is outside (0, 1)", t);
+    uint64_t all = pseudo->starts[y + 1] - pseudo->starts[y];
+    double wanted = gn_snap(t * (double)all);
+    uint64_t hard = (uint64_t)(round_up ? ceil(wanted) : floor(wanted));
+    if (hard == 0)
+        hard = 1;
+    if (hard >= all) {
+        gn_fail(ctx, GERNE_EUSAGE,
+                "t = %g calls all %llu samples of class y=%u hard and leaves none easy", t,
+                (unsigned long long)all, y);
+        gn_hint(ctx, "%s", all > 1 ? "take a smaller t" : "a class needs at least two samples");
+        return GERNE_EUSAGE;
+    }
+    *out = hard;
+    return GERNE_OK;
+}
+
+gerne_status gerne_pseudo_assign(gerne_ctx *ctx, const gerne_pseudo *pseudo, double t,
+                                 bool round_up, int32_t *a)
+{
+    for (uint32_t y = 0; y < pseudo->classes; y++) {
+        uint64_t hard;
+        GN_TRY(hard_count(ctx, pseudo, y, t, round_up, &hard));
+        uint64_t first = pseudo->starts[y], end = pseudo->starts[y + 1];
+        for (uint64_t i = first; i < end; i++)
+            a[pseudo->order[i]] = i >= first + hard;
+    }
+    return GERNE_OK;
+}
+
+/* Which attributes of class y are under-represented; returns how many samples have them. */
+static uint64_t find_minority(const gerne_pseudo *pseudo, const int32_t *true_a,
+                              uint32_t attributes, uint32_t y, uint64_t *counts)
+{
+    uint64_t first = pseudo->starts[y], end = pseudo->starts[y + 1], minority = 0;
+    for (uint32_t a = 0; a < attributes; a++)
+        counts[a] = 0;
+    for (uint64_t i = first; i < end; i++)
+        counts[true_a[pseudo->order[i]]]++;
+    for (uint32_t a = 0; a < attributes; a++) {
+        bool minor = counts[a] * attributes < end - first;
+        minority += minor ? counts[a] : 0;
+        counts[a] = minor; /* from here on a mark */
+    }
+    return minority;
+}
+
+static gerne_status judge_one(gerne_ctx *ctx, const gerne_pseudo *pseudo, const int32_t *true_a,
+                              uint32_t attributes, double t, bool round_up, uint64_t *marks,
+                              gerne_pseudo_quality *out)
+{
+    *out = (gerne_pseudo_quality){.t = t};
+    double precision = 0, recall = 0;
+    uint32_t with_minority = 0;
+    for (uint32_t y = 0; y < pseudo->classes; y++) {
+        uint64_t hard, found = 0;
+        GN_TRY(hard_count(ctx, pseudo, y, t, round_up, &hard));
+        uint64_t minority = find_minority(pseudo, true_a, attributes, y, marks);
+        for (uint64_t i = 0; i < hard; i++)
+            found += marks[true_a[pseudo->order[pseudo->starts[y] + i]]];
+        out->hard += hard;
+        precision += (double)found / (double)hard;
+        if (minority > 0) {
+            recall += (double)found / (double)minority;
+            with_minority++;
+        }
+    }
+    out->precision = with_minority ? precision / pseudo->classes : NAN;
+    out->recall = with_minority ? recall / with_minority : NAN;
+    return GERNE_OK;
+}
+
+gerne_status gerne_pseudo_judge(gerne_ctx *ctx, const gerne_pseudo *pseudo, const int32_t *true_a,
+                                uint32_t attributes, const double *t, size_t count, bool round_up,
+                                gerne_pseudo_quality *out)
+{
+    for (size_t i = 0; i < pseudo->n; i++)
+        if (true_a[i] < 0 || (uint32_t)true_a[i] >= attributes)
+            return gn_fail(ctx, GERNE_EUSAGE, "sample %zu has attribute %d, outside 0..%d", i,
+                           true_a[i], (int)attributes - 1);
+    uint64_t *marks;
+    GN_TRY(gn_alloc(ctx, attributes, sizeof *marks, "pseudo-attributes", &marks));
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < count && status == GERNE_OK; i++)
+        status = judge_one(ctx, pseudo, true_a, attributes, t[i], round_up, marks, &out[i]);
+    gn_free(marks);
+    return status;
+}
