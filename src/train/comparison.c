@@ -1,5 +1,6 @@
 #include "train/comparison.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -153,6 +154,7 @@ static uint64_t gap_in_samples(const gn_comparison *c)
 {
     bool second_lower = c->wga_difference > 0;
     fraction goal = worst_score(c, !second_lower);
+    assert(goal.n > 0); /* there are samples */
     uint64_t gap = 0;
     for (size_t g = 0; g < (size_t)c->classes * (size_t)c->attributes; g++) {
         fraction one = group_score(&c->groups[g], second_lower);

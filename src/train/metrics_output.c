@@ -132,9 +132,9 @@ static gerne_status print_worst_rows(const table *t, size_t groups)
             order[count++] = (ranked){t->metrics->groups[g].acc, g};
     qsort(order, count, sizeof *order, by_accuracy);
     gerne_status status = GERNE_OK;
-    size_t shown = count < ROWS_MAX ? count : ROWS_MAX;
-    for (size_t i = 0; status == GERNE_OK && i < shown; i++)
-        status = print_row(t, order[i].g);
+    size_t shown = 0;
+    for (; status == GERNE_OK && shown < count && shown < ROWS_MAX; shown++)
+        status = print_row(t, order[shown].g);
     gn_free(order);
     GN_TRY(status);
     return gn_text_add(t->ctx, t->out, "  (the %zu worst of %zu groups with samples, %zu empty)\n",
