@@ -1,9 +1,6 @@
 /* bounds.c - `gerne bounds`: the arithmetic of the method for a table of counts. */
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "cli/command.h"
+#include "cli/counts.h"
 #include "debias/describe.h"
 #include "debias/groups.h"
 
@@ -29,63 +26,6 @@ static gerne_status setup(gn_cli *cli)
     GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(bounds_options), &cli->options));
     return gn_config_add(cli->ctx, cli->config, "", "Bounds", table, sizeof table / sizeof table[0],
                          cli->options);
-}
-
-/* ---- the counts as typed ---- */
-
-typedef struct typed_counts {
-    int64_t *items;
-    size_t count, capacity;
-    uint32_t rows, columns;
-} typed_counts;
-
-static gerne_status add_count(gerne_ctx *ctx, typed_counts *counts, const char *text, size_t size,
-                              uint32_t column)
-{
-    char item[32];
-    while (size > 0 && *text == ' ')
-        text++, size--;
-    while (size > 0 && text[size - 1] == ' ')
-        size--;
-    uint32_t row = counts->rows + 1;
-    if (size == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "--counts: row %u, item %u is empty", row, column);
-    snprintf(item, sizeof item, "%.*s", (int)(size < 31 ? size : 31), text);
-    int64_t value;
-    if (!gn_parse_int(item, &value)) {
-        gn_fail(ctx, GERNE_EUSAGE,
-                "--counts: row %u, item %u: '%s' is not a whole number up to 9.2e18", row, column,
-                item);
-        return GERNE_EUSAGE;
-    }
-    if (value < 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "--counts: row %u, item %u: %s is negative", row, column,
-                       item);
-    GN_TRY(gn_grow(ctx, &counts->items, &counts->capacity, counts->count + 1, sizeof *counts->items,
-                   "counts"));
-    counts->items[counts->count++] = value;
-    return GERNE_OK;
-}
-
-static gerne_status parse_counts(gerne_ctx *ctx, const char *text, typed_counts *counts)
-{
-    uint32_t column = 0;
-    for (const char *at = text;;) {
-        size_t size = strcspn(at, ",;");
-        GN_TRY(add_count(ctx, counts, at, size, ++column));
-        at += size;
-        if (*at != ',') {
-            if (counts->rows > 0 && column != counts->columns)
-                return gn_fail(ctx, GERNE_EUSAGE, "--counts: row %u has %u items, row 1 has %u",
-                               counts->rows + 1, column, counts->columns);
-            counts->columns = column;
-            counts->rows++;
-            column = 0;
-        }
-        if (!*at)
-            return GERNE_OK;
-        at++;
-    }
 }
 
 /* ---- text ---- */
@@ -181,9 +121,9 @@ static gerne_status print(gn_cli *cli, gerne_groups *groups)
 static gerne_status run(gn_cli *cli)
 {
     const bounds_options *given = cli->options;
-    typed_counts counts = {0};
+    gn_counts counts = {0};
     gerne_groups *groups = NULL;
-    gerne_status status = parse_counts(cli->ctx, given->counts, &counts);
+    gerne_status status = gn_parse_counts(cli->ctx, "counts", given->counts, &counts);
     if (status == GERNE_OK)
         status =
             gerne_groups_from_counts(cli->ctx, counts.items, counts.rows, counts.columns, &groups);

@@ -1,12 +1,13 @@
 /* eval.c - gerne eval: group metrics with intervals, a gate on the worst group, a comparison. */
 #include "cli/command.h"
+#include "cli/counts.h"
 #include "train/comparison.h"
 #include "train/metrics.h"
 #include "train/predictions_csv.h"
 
 typedef struct eval_options {
     const char *predictions, *compare;
-    const char *y, *a, *pred, *split;
+    const char *y, *a, *pred, *split, *train_counts;
     gn_texts classes;
     double min_wga;
     bool gate_ci;
@@ -26,6 +27,8 @@ static const gn_option options[] = {
      .help = "judge only the rows with this text in column 'split'"},
     {"classes", GN_TEXTS, offsetof(eval_options, classes),
      .help = "all classes, when some have no sample and no prob_<class> column"},
+    {"train-counts", GN_TEXT, offsetof(eval_options, train_counts),
+     .help = "sizes of the training groups as for 'bounds --counts', for adj_acc_avg"},
     {"compare", GN_TEXT, offsetof(eval_options, compare),
      .help = "other predictions of the same samples, to compare with"},
     {"resamples", GN_INT, offsetof(eval_options, resamples), .fallback = "10000", .min = 100,
@@ -95,6 +98,42 @@ static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file 
     return GERNE_OK;
 }
 
+/* The sizes of the training groups, NULL when they were not given; in the command's arena. */
+static gerne_status take_train_counts(gn_cli *cli, const gn_predictions *predictions,
+                                      const gn_counts *counts, uint64_t **out)
+{
+    const eval_options *given = cli->options;
+    *out = NULL;
+    if (!given->train_counts)
+        return GERNE_OK;
+    if (counts->rows != (uint32_t)predictions->classes ||
+        counts->columns != (uint32_t)predictions->attributes)
+        return gn_fail(cli->ctx, GERNE_EUSAGE,
+                       "--train-counts has %u rows of %u, the predictions have %d classes and %d "
+                       "attributes",
+                       counts->rows, counts->columns, (int)predictions->classes,
+                       (int)predictions->attributes);
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, counts->count, sizeof **out, out));
+    for (size_t g = 0; g < counts->count; g++)
+        (*out)[g] = (uint64_t)counts->items[g];
+    return GERNE_OK;
+}
+
+static gerne_status compute(gn_cli *cli, const gn_predictions *predictions, gn_metrics *out)
+{
+    const eval_options *given = cli->options;
+    gn_counts counts = {0};
+    uint64_t *train = NULL;
+    gerne_status status = GERNE_OK;
+    if (given->train_counts)
+        status = gn_parse_counts(cli->ctx, "train-counts", given->train_counts, &counts);
+    if (status == GERNE_OK)
+        status = take_train_counts(cli, predictions, &counts, &train);
+    gn_free(counts.items);
+    GN_TRY(status);
+    return gn_metrics_compute(cli->ctx, predictions, train, out);
+}
+
 static void warn_of_empty_groups(gn_cli *cli, const gn_metrics *metrics,
                                  const gn_group_names *names)
 {
@@ -153,7 +192,7 @@ static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_
     GN_TRY(read_file(cli, given->compare, &other->file));
     GN_TRY(gn_predictions_check_paired(cli->ctx, first, given->predictions, &other->file,
                                        given->compare));
-    GN_TRY(gn_metrics_compute(cli->ctx, &other->file.predictions, NULL, &other->metrics));
+    GN_TRY(compute(cli, &other->file.predictions, &other->metrics));
     return gn_compare(cli->ctx, &first->predictions, &other->file.predictions,
                       (uint64_t)given->resamples, 0, &other->comparison);
 }
@@ -219,7 +258,7 @@ static gerne_status run(gn_cli *cli)
     gn_metrics metrics = {0};
     gerne_status status = read_file(cli, given->predictions, &file);
     if (status == GERNE_OK)
-        status = gn_metrics_compute(cli->ctx, &file.predictions, NULL, &metrics);
+        status = compute(cli, &file.predictions, &metrics);
     if (status == GERNE_OK)
         status = judge(cli, &file, &metrics);
     gn_metrics_free(&metrics);

@@ -249,7 +249,8 @@ static void intervals_cover(void **state)
             judge_pair(k0, k1, &outcomes[k0][k1]);
     double sum = 0, least = 1, least_worst = 1;
     for (int i = 0; i < 441; i++) {
-        double p0 = (i % 21) / 20.0, p1 = (i / 21) / 20.0, mean = 0, worst = 0;
+        int column = i % 21, row = i / 21;
+        double p0 = column / 20.0, p1 = row / 20.0, mean = 0, worst = 0;
         for (int k0 = 0; k0 <= COVERED_N; k0++)
             for (int k1 = 0; k1 <= COVERED_N; k1++) {
                 double weight = binomial(k0, p0) * binomial(k1, p1);
