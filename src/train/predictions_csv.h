@@ -1,12 +1,14 @@
-/* predictions_csv.h - predictions of any model from a CSV file.
+/* predictions_csv.h - predictions as CSV: of any model when read, in one form when written.
  *
- * Columns y, a (labels) and pred (a class) or prob_<class> for every class; their names can be
- * chosen, further columns are ignored. The classes are those of the prob_ columns, or the given
- * ones, or else the labels of column y; a label that is none of them is refused with its line.
+ * Reading: columns y, a (labels) and pred (a class) or prob_<class> for every class; their names
+ * can be chosen, further columns are ignored. The classes are those of the prob_ columns, or the
+ * given ones, or else the labels of column y; a label that is none of them is refused with its
+ * line.
  */
 #ifndef GN_TRAIN_PREDICTIONS_CSV_H
 #define GN_TRAIN_PREDICTIONS_CSV_H
 
+#include "base/text.h"
 #include "debias/labels.h"
 #include "train/predictions.h"
 
@@ -39,5 +41,20 @@ GERNE_CHECKED gerne_status gn_predictions_check_paired(gerne_ctx *ctx,
                                                        const char *first_name,
                                                        const gn_prediction_file *second,
                                                        const char *second_name);
+
+/* Writing: a header, then a line per sample, appended to a text that the caller writes out as it
+ * grows. Columns index, y, a, split, pred, prob_<class> in order of the classes. */
+typedef struct gn_prediction_line {
+    uint64_t index;    /* of the sample in its split */
+    const char *y, *a; /* labels; "" where unknown */
+    const char *split;
+    const char *pred;            /* a class */
+    const double *probabilities; /* [classes] */
+} gn_prediction_line;
+
+GERNE_CHECKED gerne_status gn_predictions_add_header(gerne_ctx *ctx, const char *const *classes,
+                                                     int32_t count, gn_text *out);
+GERNE_CHECKED gerne_status gn_predictions_add_line(gerne_ctx *ctx, const gn_prediction_line *line,
+                                                   int32_t classes, gn_text *out);
 
 #endif

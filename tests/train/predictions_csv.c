@@ -133,6 +133,42 @@ static void other_samples_are_noticed(void **state)
     check_pairing("y,a,pred\n0,x,0\n", "one has 2 rows and other has 1");
 }
 
+/* What is written is read back: awkward labels, probabilities to nine digits. */
+static void written_lines_are_read_back(void **state)
+{
+    (void)state;
+    static const char *const classes[] = {"a \"b\", c", "two\nlines"};
+    static const double probabilities[][2] = {{1 / 3.0, 2 / 3.0}, {1 - 1e-12, 1e-12}};
+    gn_text out = {0};
+    assert_ok(ctx, gn_predictions_add_header(ctx, classes, 2, &out));
+    for (uint64_t i = 0; i < 2; i++) {
+        gn_prediction_line line = {.index = i + 7,
+                                   .y = classes[i],
+                                   .a = i ? "x" : " w",
+                                   .split = "test",
+                                   .pred = classes[1 - i],
+                                   .probabilities = probabilities[i]};
+        assert_ok(ctx, gn_predictions_add_line(ctx, &line, 2, &out));
+    }
+    assert_non_null(strstr(out.bytes, "0.333333333,0.666666667\n"));
+    assert_ptr_equal(strstr(out.bytes, "index,y,a,split,pred,\"prob_a \"\"b\"\", c\","), out.bytes);
+    gn_prediction_file file;
+    assert_ok(ctx, gn_predictions_read(ctx, file_with("e.csv", out.bytes), &usual, &file));
+    assert_int_equal(file.predictions.count, 2);
+    assert_string_equal(gn_labels_names(file.classes)[0], classes[0]);
+    assert_string_equal(gn_labels_names(file.classes)[1], classes[1]);
+    assert_string_equal(gn_labels_names(file.attributes)[0], " w");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(file.predictions.y[i], i);
+        assert_int_equal(file.predictions.a[i], i);
+        assert_int_equal(file.predictions.pred[i], 1 - i);
+        assert_near(file.predictions.probabilities[2 * i], probabilities[i][0], 1e-9);
+        assert_near(file.predictions.probabilities[2 * i + 1], probabilities[i][1], 1e-9);
+    }
+    gn_prediction_file_free(&file);
+    gn_text_free(&out);
+}
+
 static gerne_status whole_way(const char *path)
 {
     gn_prediction_file file;
@@ -182,6 +218,7 @@ int main(void)
         cmocka_unit_test(classes_come_from_y_or_are_given),
         cmocka_unit_test(one_split_can_be_chosen),
         cmocka_unit_test(other_samples_are_noticed),
+        cmocka_unit_test(written_lines_are_read_back),
         cmocka_unit_test(memory_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
