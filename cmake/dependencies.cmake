@@ -1,6 +1,6 @@
 # What we stand on; scripts/install-deps names the Debian packages.
 #
-# gerne_needs(TARGET NAME): our files use TARGET; whoever links libgerne.a needs -lNAME.
+# gerne_needs(TARGET NAME): our files use TARGET; whoever links libgerne.a needs -lNAME (or a path).
 # gerne_needs_package(PACKAGE NAME): the same for a pkg-config package.
 find_package(PkgConfig REQUIRED)
 add_library(gerne_dependencies INTERFACE)
@@ -31,7 +31,10 @@ gerne_needs_package(libarchive archive)
 # oneDNN's threads are OpenMP's; ours come from the same pool. Without it our loops run on one.
 find_package(OpenMP)
 if(OpenMP_C_FOUND)
-    list(GET OpenMP_C_LIB_NAMES 0 openmp) # gomp with gcc, omp with clang
+    list(GET OpenMP_C_LIB_NAMES 0 openmp)
+    if(NOT openmp STREQUAL "gomp") # clang's is outside the linker's folders
+        set(openmp ${OpenMP_${openmp}_LIBRARY})
+    endif()
     gerne_needs(OpenMP::OpenMP_C ${openmp})
 else()
     target_compile_options(gerne_dependencies INTERFACE -Wno-unknown-pragmas)

@@ -41,7 +41,7 @@ char *test_directory(void);
 void test_remove_directory(char *path);
 
 /* Ends the whole program as skipped, with the reason. */
-_Noreturn void test_skip_all(const char *reason);
+void test_skip_all(const char *reason) __attribute__((noreturn));
 
 /* The folder with real data (GERNE_REAL_DATA, or shared/data beside the checkout), or NULL. */
 const char *test_real_data(void);

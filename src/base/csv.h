@@ -59,5 +59,9 @@ size_t gn_csv_line(const gn_csv *csv);
 /* Fails with "FILE.csv, line 7, column 'y': ..."; a negative column is left out. */
 gerne_status gn_csv_fail(gn_csv *csv, gerne_status status, ptrdiff_t column, const char *format,
                          ...) GN_PRINTF(4, 5);
+#ifdef __clang_analyzer__ /* as in base/status.h */
+#define gn_csv_fail(csv, status, ...)                                                              \
+    (gn_csv_fail(csv, status, __VA_ARGS__), gn_given_status(status))
+#endif
 
 #endif

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The analyzer's view of these; see the header. */
+#undef gn_fail
+#undef gn_fail_errno
+#undef gn_fail_in
+
 enum { MESSAGE_MAX = 2048, LINE_MAX_BYTES = 2048 };
 
 struct gerne_ctx {

@@ -26,6 +26,18 @@ void gn_hint(gerne_ctx *ctx, const char *format, ...) GN_PRINTF(2, 3);
 gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format, ...)
     GN_PRINTF(3, 4);
 
+#ifdef __clang_analyzer__
+/* The analyzer reads one file at a time; this tells it that a failure returns what it was given. */
+static inline gerne_status gn_given_status(gerne_status status)
+{
+    return status;
+}
+#define gn_fail(ctx, status, ...) (gn_fail(ctx, status, __VA_ARGS__), gn_given_status(status))
+#define gn_fail_errno(ctx, status, ...)                                                            \
+    (gn_fail_errno(ctx, status, __VA_ARGS__), gn_given_status(status))
+#define gn_fail_in(ctx, status, ...) (gn_fail_in(ctx, status, __VA_ARGS__), gn_given_status(status))
+#endif
+
 /* Forwards a failure. */
 #define GN_TRY(expression)                                                                         \
     do {                                                                                           \
