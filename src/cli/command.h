@@ -81,6 +81,7 @@ GERNE_CHECKED gerne_status gn_output_json(gn_cli *cli, json_t *json);
 const gn_command *gn_find_command(const char *name);
 
 /* Commands, one file each. */
+extern const gn_command gn_command_audit;
 extern const gn_command gn_command_bounds;
 extern const gn_command gn_command_eval;
 extern const gn_command gn_command_help;

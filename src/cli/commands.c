@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 const gn_command *const gn_commands[] = {
+    &gn_command_audit,
     &gn_command_bounds,
     &gn_command_eval,
     &gn_command_help,

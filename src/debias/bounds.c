@@ -211,13 +211,15 @@ gerne_status gn_beta_grid(gerne_ctx *ctx, const gerne_groups *groups, double c, 
         return GERNE_OK;
     double span = bounds.beta_max - bounds.beta_balanced;
     enum { PARTS = 10 };
-    for (int k = 0; k <= PARTS; k++) {
-        /* The last point stays off the bound itself, where a group's share is zero. */
-        double beta = bounds.beta_balanced + (k < PARTS ? (double)k / PARTS : 0.99) * span;
-        if (k == PARTS)
-            beta = fmax(beta, 0.99 * bounds.beta_max);
+    for (int k = 0; k < PARTS; k++) {
+        double beta = bounds.beta_balanced + span * k / PARTS;
         if (beta > out->items[out->count - 1])
             out->items[out->count++] = beta;
     }
+    /* The last point stays off the bound itself, where a group's share is zero. */
+    double last = 0.99 * bounds.beta_max;
+    if (last <= out->items[out->count - 1])
+        last = bounds.beta_balanced + 0.99 * span;
+    out->items[out->count++] = last;
     return GERNE_OK;
 }
