@@ -71,7 +71,7 @@ void gerne_set_progress(gerne_ctx *ctx, gerne_progress_fn *fn, void *user)
     ctx->progress_user = user;
 }
 
-gerne_status gn_fail(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+gerne_status(gn_fail)(gerne_ctx *ctx, gerne_status status, const char *format, ...)
 {
     if (!ctx)
         return status;
@@ -83,7 +83,7 @@ gerne_status gn_fail(gerne_ctx *ctx, gerne_status status, const char *format, ..
     return status;
 }
 
-gerne_status gn_fail_errno(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+gerne_status(gn_fail_errno)(gerne_ctx *ctx, gerne_status status, const char *format, ...)
 {
     int saved = errno;
     if (!ctx)

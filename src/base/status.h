@@ -19,6 +19,17 @@ gerne_status gn_fail(gerne_ctx *ctx, gerne_status status, const char *format, ..
 gerne_status gn_fail_errno(gerne_ctx *ctx, gerne_status status, const char *format, ...)
     GN_PRINTF(3, 4);
 
+/* The compiler and its analyzer see through these that the status comes back, and so which paths a
+ * failure does not take. status is evaluated twice. */
+static inline gerne_status gn_failed_(gerne_status recorded, gerne_status status)
+{
+    (void)recorded;
+    return status;
+}
+#define gn_fail(ctx, status, ...) gn_failed_((gn_fail)(ctx, status, __VA_ARGS__), status)
+#define gn_fail_errno(ctx, status, ...)                                                            \
+    gn_failed_((gn_fail_errno)(ctx, status, __VA_ARGS__), status)
+
 /* Adds the way out to the failure just recorded. */
 void gn_hint(gerne_ctx *ctx, const char *format, ...) GN_PRINTF(2, 3);
 
