@@ -17,5 +17,8 @@ elseif(GERNE_SAN STREQUAL "thread")
 elseif(GERNE_SAN AND NOT GERNE_SAN STREQUAL "valgrind")
     message(FATAL_ERROR "GERNE_SAN is '${GERNE_SAN}', not address, thread or valgrind")
 endif()
+if(GERNE_FUZZ) # coverage for libFuzzer, in every object
+    list(APPEND san -fsanitize=fuzzer-no-link)
+endif()
 target_compile_options(gerne_flags INTERFACE ${san})
 target_link_options(gerne_flags INTERFACE ${san})

@@ -66,7 +66,7 @@ static gerne_status push(machine *m, gn_pickle_value *value)
 {
     if (m->depth == STACK_MAX)
         return gn_fail(m->ctx, GERNE_EDATA, "the pickle needs a stack of more than %d", STACK_MAX);
-    GN_TRY(gn_grow(m->ctx, &m->stack, &m->stack_capacity, m->depth + 1, sizeof *m->stack,
+    GN_TRY(gn_grow(m->ctx, &m->stack, &m->stack_capacity, m->depth + 1, sizeof(void *),
                    "a pickle's stack"));
     m->stack[m->depth++] = value;
     return GERNE_OK;
@@ -109,8 +109,9 @@ static gerne_status pop_mark(machine *m, gn_pickle_value ***items, size_t *count
     if (m->mark_count == 0)
         return damaged(m, "there is no mark");
     size_t floor = m->marks[--m->mark_count];
-    *items = m->stack + floor;
     *count = m->depth - floor;
+    if (*count > 0) /* the stack may not have been made yet */
+        *items = m->stack + floor;
     m->depth = floor;
     return GERNE_OK;
 }
@@ -238,7 +239,7 @@ static gerne_status op_empty_dict(machine *m)
 static gerne_status push_tuple(machine *m, gn_pickle_value **items, size_t count)
 {
     const gn_pickle_value **copy;
-    GN_TRY(gn_arena_alloc(m->ctx, m->arena, count, sizeof *copy, &copy));
+    GN_TRY(gn_arena_alloc(m->ctx, m->arena, count, sizeof(void *), &copy));
     for (size_t i = 0; i < count; i++)
         copy[i] = items[i];
     return push_new(m, (gn_pickle_value){.kind = GN_PICKLE_TUPLE, .as.tuple = {copy, count}});
@@ -344,7 +345,7 @@ static gerne_status memo_put(machine *m, size_t index_size)
     GN_TRY(top(m, &value));
     if (index >= VALUES_MAX)
         return gn_fail(m->ctx, GERNE_EDATA, "the pickle remembers more than %d values", VALUES_MAX);
-    GN_TRY(gn_grow(m->ctx, &m->memo, &m->memo_capacity, (size_t)index + 1, sizeof *m->memo,
+    GN_TRY(gn_grow(m->ctx, &m->memo, &m->memo_capacity, (size_t)index + 1, sizeof(void *),
                    "a pickle's memo"));
     while (m->memo_count <= index)
         m->memo[m->memo_count++] = NULL;

@@ -103,15 +103,17 @@ static gerne_status find_storage(const reader *r, const gn_pickle_storage *stora
                                  const char *tensor, const gn_zip_entry **out)
 {
     enum { KEY_MAX = 64 };
-    char name[KEY_MAX + 5] = "data/", safe[GN_SAFE_TEXT];
     *out = NULL;
     if (storage->key.size <= KEY_MAX) {
+        char name[KEY_MAX + 5] = "data/";
         memcpy(name + 5, storage->key.bytes, storage->key.size);
         *out = gn_zip_find(&r->zip, r->root, r->root_size, name, 5 + storage->key.size);
     }
-    if (!*out)
+    if (!*out) {
+        char safe[GN_SAFE_TEXT];
         return gn_fail(r->ctx, GERNE_EDATA, "tensor '%s' needs the storage '%s', which is missing",
                        tensor, gn_safe_text(storage->key.bytes, storage->key.size, safe));
+    }
     GN_TRY(gn_zip_check_stored(r->ctx, *out));
     size_t need;
     if (!gn_multiply((size_t)storage->count, gn_weight_type_size(storage->type), &need) ||

@@ -37,10 +37,11 @@ static gerne_status read_metadata(reader *r, const json_t *json)
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)json, key, value)
     {
-        char safe[GN_SAFE_TEXT];
-        if (!json_is_string(value))
+        if (!json_is_string(value)) {
+            char safe[GN_SAFE_TEXT];
             return gn_fail(r->ctx, GERNE_EDATA, "the metadata '%s' is not a string",
                            gn_safe_text(key, strlen(key), safe));
+        }
         GN_TRY(gn_weights_add_metadata(r->ctx, r->weights, key, json_string_value(value)));
     }
     return GERNE_OK;
@@ -105,11 +106,12 @@ static gerne_status read_tensor(reader *r, const char *name, const json_t *json)
     span *at = &r->spans[r->count++];
     GN_TRY(read_offsets(r, json_object_get(json, "data_offsets"), weight->name, at));
     size_t need = weight->count * gn_weight_type_size(weight->type);
-    char shape[GN_SHAPE_TEXT];
-    if (at->end - at->begin != need)
+    if (at->end - at->begin != need) {
+        char shape[GN_SHAPE_TEXT];
         return gn_fail(r->ctx, GERNE_EDATA, "tensor '%s' has %zu bytes, %s %s needs %zu", name,
                        at->end - at->begin, gn_weight_type_name(weight->type),
                        gn_shape_text(weight->dims, weight->ndims, shape), need);
+    }
     weight->bytes = r->data + at->begin;
     gn_weight_set_contiguous(weight);
     return GERNE_OK;

@@ -26,10 +26,10 @@ static gerne_status add_metadata(gerne_ctx *ctx, json_t *header, const gn_metada
     if (!object || json_object_set_new(header, "__metadata__", object) != 0)
         return no_json(ctx);
     const gn_metadata **sorted;
-    GN_TRY(gn_alloc(ctx, count, sizeof *sorted, "metadata", &sorted));
+    GN_TRY(gn_alloc(ctx, count, sizeof(void *), "metadata", &sorted));
     for (size_t i = 0; i < count; i++)
         sorted[i] = &metadata[i];
-    qsort(sorted, count, sizeof *sorted, compare_keys);
+    qsort(sorted, count, sizeof(void *), compare_keys);
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++) {
         if (json_object_get(object, sorted[i]->key))
@@ -117,7 +117,9 @@ static gerne_status write_values(gn_writer *writer, gn_weight_type type, const f
     unsigned char block[BLOCK * sizeof(float)];
     size_t size = gn_weight_type_size(type);
     for (size_t done = 0; done < count;) {
-        size_t now = count - done < BLOCK ? count - done : BLOCK;
+        size_t now = BLOCK;
+        if (count - done < now)
+            now = count - done;
         for (size_t i = 0; i < now; i++) {
             uint32_t bits;
             memcpy(&bits, &values[done + i], sizeof bits);

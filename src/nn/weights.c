@@ -74,7 +74,9 @@ static bool is_control(char c)
 const char *gn_safe_text(const char *bytes, size_t size, char buffer[GN_SAFE_TEXT])
 {
     enum { SHOWN = GN_SAFE_TEXT - 4 };
-    size_t used = size < SHOWN ? size : SHOWN;
+    size_t used = SHOWN;
+    if (size < used)
+        used = size;
     for (size_t i = 0; i < used; i++)
         buffer[i] = is_control(bytes[i]) || (bytes[i] & 0x80) ? '?' : bytes[i];
     memcpy(buffer + used, size > SHOWN ? "..." : "", size > SHOWN ? 4 : 1);

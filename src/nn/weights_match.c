@@ -113,8 +113,9 @@ static gerne_status match_one(matcher *m, size_t i)
     if (!weight)
         return note(m, &m->missing, wanted->name, "");
     m->taken++;
-    char detail[2 * GN_SHAPE_TEXT + 16], theirs[GN_SHAPE_TEXT], ours[GN_SHAPE_TEXT];
+    char detail[2 * GN_SHAPE_TEXT + 16];
     if (!same_shape(wanted, weight)) {
+        char theirs[GN_SHAPE_TEXT], ours[GN_SHAPE_TEXT];
         snprintf(detail, sizeof detail, " is %s, not %s",
                  gn_shape_text(weight->dims, weight->ndims, theirs),
                  gn_shape_text(wanted->dims, wanted->ndims, ours));

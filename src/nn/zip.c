@@ -199,11 +199,12 @@ gerne_status gn_zip_open(gerne_ctx *ctx, const unsigned char *bytes, size_t size
         return gn_fail(ctx, GERNE_EDATA, "the zip archive is empty");
     qsort(out->entries, out->count, sizeof *out->entries, compare_entries);
     for (size_t i = 1; i < out->count; i++) {
-        char safe[GN_SAFE_TEXT];
         const gn_zip_entry *entry = &out->entries[i];
-        if (compare_entries(entry - 1, entry) == 0)
+        if (compare_entries(entry - 1, entry) == 0) {
+            char safe[GN_SAFE_TEXT];
             return gn_fail(ctx, GERNE_EDATA, "zip entry '%s' is there twice",
                            gn_safe_text(entry->name, entry->name_size, safe));
+        }
     }
     return GERNE_OK;
 }

@@ -219,6 +219,7 @@ static const struct {
     C("\x80\2}(K\1e.", "no list"),
     C("\x80\2}K\1a.", "no list"),
     C("\x80\2K\1.", "the pickle is not a dictionary"),
+    C("\x80\2(t.", "the pickle is not a dictionary"),
     C("\x80\2}.", "there are no tensors"),
     C("\x80\2}q\0X\1\0\0\0ah\0s.", "there are no tensors"), /* it contains itself */
     C(DICT(TENSOR(STORAGE("FloatStorage", "1", "\6"), "K\0", "K\6\x85", "K\1\x85")),
