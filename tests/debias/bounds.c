@@ -134,7 +134,7 @@ static void equation_8(const int64_t *counts, uint32_t classes, uint32_t attribu
 
 static void check_random_table(gerne_ctx *ctx, gn_stream *stream)
 {
-    int64_t counts[36];
+    int64_t counts[36] = {0};
     uint32_t classes = 1 + (uint32_t)gn_random_below(stream, 6);
     uint32_t attributes = 2 + (uint32_t)gn_random_below(stream, 5);
     uint64_t largest = gn_random_below(stream, 2) ? 5 : 10000;
