@@ -83,8 +83,15 @@ torch.save(net.state_dict(), path("legacy.pth"), _use_new_zipfile_serialization=
 torch.save(net.state_dict(), path("protocol4.pth"), pickle_protocol=4)
 torch.save(value(0, 2), path("tensor.pth"))
 torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), path("script.pt"))
-with zipfile.ZipFile(path("state.pth")) as plain, zipfile.ZipFile(
-    path("compressed.pth"), "w", zipfile.ZIP_DEFLATED
-) as packed:
-    for name in plain.namelist():
-        packed.writestr(zipfile.ZipInfo(name), plain.read(name), zipfile.ZIP_DEFLATED)
+
+
+def repack(name, method):
+    with zipfile.ZipFile(path("state.pth")) as plain, zipfile.ZipFile(path(name), "w") as packed:
+        for entry in plain.namelist():
+            packed.writestr(zipfile.ZipInfo(entry), plain.read(entry), method)
+
+
+repack("compressed.pth", zipfile.ZIP_DEFLATED)
+# As if every entry were beyond 4 GiB and there were more than 65,535 of them.
+zipfile.ZIP64_LIMIT = zipfile.ZIP_FILECOUNT_LIMIT = 1
+repack("zip64.pth", zipfile.ZIP_STORED)

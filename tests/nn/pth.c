@@ -55,6 +55,7 @@ static void test_state_dicts(void **state)
     gerne_ctx *ctx = test_ctx();
     check_network(ctx, GOLDEN "state.pth");
     check_network(ctx, GOLDEN "other-key.pth");
+    check_network(ctx, GOLDEN "zip64.pth");
     gerne_ctx_close(ctx);
 }
 
@@ -380,6 +381,27 @@ static void test_other_archives_are_refused(void **state)
     check_parts(big, 2, "not little endian");
 }
 
+/* The figures of a large archive stand in its zip64 records alone. */
+static void test_zip64_end_record(void **state)
+{
+    (void)state;
+    enum { LOCATOR = END + 20 };
+    gerne_ctx *ctx = test_ctx();
+    gn_text file = {0};
+    gn_weights *weights;
+    assert_ok(ctx, gn_file_read(ctx, GOLDEN "zip64.pth", 1 << 20, &file));
+    memset(file.bytes + file.size - END + 8, 0xff, 12);
+    assert_ok(ctx, parse_text(ctx, &file, &weights));
+    assert_int_equal(gn_weights_count(weights), 9);
+    gn_weights_close(weights);
+    patch(&file, LOCATOR - 15, 0xff);
+    assert_fails(ctx, GERNE_EDATA, "points nowhere", parse_text(ctx, &file, &weights));
+    patch(&file, LOCATOR, 0);
+    assert_fails(ctx, GERNE_EDATA, "lacks its zip64 locator", parse_text(ctx, &file, &weights));
+    gn_text_free(&file);
+    gerne_ctx_close(ctx);
+}
+
 static void test_every_truncation_is_refused(void **state)
 {
     (void)state;
@@ -406,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_bombs_meet_limits),
         cmocka_unit_test(test_lying_archives_are_refused),
         cmocka_unit_test(test_other_archives_are_refused),
+        cmocka_unit_test(test_zip64_end_record),
         cmocka_unit_test(test_every_truncation_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
