@@ -27,6 +27,10 @@ gerne_needs(${DNNL_LIBRARY} dnnl)
 gerne_needs_package(jansson jansson)
 gerne_needs_package(yaml-0.1 yaml)
 gerne_needs_package(libarchive archive)
+gerne_needs_package(libcurl curl)
+gerne_needs_package(libjpeg jpeg)
+gerne_needs_package(libpng png)
+gerne_needs_package(zlib z)
 
 # oneDNN's threads are OpenMP's; ours come from the same pool. Without it our loops run on one.
 find_package(OpenMP)

@@ -83,6 +83,7 @@ const gn_command *gn_find_command(const char *name);
 /* Commands, one file each. */
 extern const gn_command gn_command_audit;
 extern const gn_command gn_command_bounds;
+extern const gn_command gn_command_data;
 extern const gn_command gn_command_eval;
 extern const gn_command gn_command_help;
 

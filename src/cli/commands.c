@@ -4,6 +4,7 @@
 const gn_command *const gn_commands[] = {
     &gn_command_audit,
     &gn_command_bounds,
+    &gn_command_data,
     &gn_command_eval,
     &gn_command_help,
     NULL,

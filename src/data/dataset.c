@@ -1,0 +1,163 @@
+#include "data/dataset.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/source.h"
+
+gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_dataset **out)
+{
+    typedef gerne_status opener(gerne_ctx *, const gn_data_options *, gn_dataset *);
+    static opener *const openers[] = {
+        [GN_DATA_SYNTHETIC] = gn_open_synthetic, [GN_DATA_CMNIST] = gn_open_cmnist,
+        [GN_DATA_CCIFAR10] = gn_open_ccifar10,   [GN_DATA_IMAGES] = gn_open_images,
+        [GN_DATA_FEATURES] = gn_open_features,
+    };
+    *out = NULL;
+    if (options->format < 0 || (size_t)options->format >= sizeof openers / sizeof openers[0])
+        return gn_fail(ctx, GERNE_EUSAGE, "data.format %d does not exist", options->format);
+    gn_dataset *dataset;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
+    dataset->format = gn_data_format_name(options->format);
+    dataset->augment = (gn_augment)options->augment;
+    dataset->skip_bad = options->skip_bad;
+    gerne_status status = gn_arena_new(ctx, &dataset->arena);
+    if (status == GERNE_OK)
+        status = gn_parse_size(ctx, options->memory_limit ? options->memory_limit : "2G",
+                               &dataset->memory_limit);
+    if (status == GERNE_OK)
+        status = openers[options->format](ctx, options, dataset);
+    if (status == GERNE_OK)
+        status = gn_dataset_fold(ctx, options, dataset);
+    if (status != GERNE_OK) {
+        gn_dataset_close(dataset);
+        return status;
+    }
+    *out = dataset;
+    return GERNE_OK;
+}
+
+void gn_dataset_close(gn_dataset *dataset)
+{
+    if (!dataset)
+        return;
+    if (dataset->source)
+        dataset->source->close(dataset->source);
+    gn_free(dataset->y);
+    gn_free(dataset->a);
+    gn_free(dataset->split);
+    gn_free(dataset->origin);
+    gn_free(dataset->cache);
+    gn_free(dataset->rows_owned);
+    if (dataset->map) {
+        gn_map_close(dataset->map);
+        gn_free(dataset->map);
+    }
+    gn_arena_close(dataset->arena);
+    gn_free(dataset);
+}
+
+size_t gn_dataset_row(const gn_dataset *dataset, size_t i)
+{
+    return dataset->origin ? dataset->origin[i] : i;
+}
+
+bool gn_dataset_in_memory(const gn_dataset *dataset)
+{
+    return dataset->field == GN_FEATURES || dataset->cache;
+}
+
+const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i)
+{
+    assert(dataset->cache && i < dataset->n);
+    return dataset->cache + i * dataset->dimension;
+}
+
+const float *gn_dataset_features(const gn_dataset *dataset, size_t i)
+{
+    assert(dataset->rows && i < dataset->n);
+    size_t row = dataset->row_of_sample ? i : gn_dataset_row(dataset, i);
+    return dataset->rows + row * dataset->dimension;
+}
+
+const char *gn_dataset_file(const gn_dataset *dataset, size_t i, char *buffer, size_t size)
+{
+    if (size)
+        buffer[0] = '\0';
+    if (!dataset->source || !dataset->source->file)
+        return buffer;
+    return dataset->source->file(dataset->source, gn_dataset_row(dataset, i), buffer, size);
+}
+
+void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *counts)
+{
+    size_t columns = dataset->attributes ? dataset->attributes : 1;
+    memset(counts, 0, (dataset->classes ? dataset->classes : 1) * columns * sizeof *counts);
+    for (size_t i = 0; i < dataset->n; i++)
+        if (dataset->split[i] == split)
+            counts[(dataset->y ? dataset->y[i] : 0) * columns + (dataset->a ? dataset->a[i] : 0)]++;
+}
+
+/* ---- fingerprint ---- */
+
+void gn_dataset_settings(gn_dataset *dataset, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, text, strlen(text));
+    gn_sha256_end(&hash, dataset->settings_digest);
+}
+
+static void add_u64(gn_sha256 *hash, uint64_t value)
+{
+    unsigned char bytes[8];
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> (8 * i));
+    gn_sha256_add(hash, bytes, sizeof bytes);
+}
+
+static void add_names(gn_sha256 *hash, const char *const *names, uint32_t count)
+{
+    add_u64(hash, count);
+    for (uint32_t i = 0; i < count; i++)
+        gn_sha256_add(hash, names[i], strlen(names[i]) + 1);
+}
+
+gerne_status gn_dataset_fingerprint(gerne_ctx *ctx, const gn_dataset *dataset,
+                                    char hex[GN_SHA256_HEX])
+{
+    if (!dataset->prepared)
+        return gn_fail(ctx, GERNE_EINTERNAL, "a dataset has no fingerprint before it is prepared");
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, "gerne data 1", 12);
+    add_u64(&hash, dataset->field);
+    add_u64(&hash, dataset->n);
+    add_u64(&hash, dataset->height);
+    add_u64(&hash, dataset->width);
+    add_u64(&hash, dataset->dimension);
+    add_u64(&hash, dataset->augment);
+    add_names(&hash, dataset->class_names, dataset->classes);
+    add_names(&hash, dataset->attribute_names, dataset->attributes);
+    if (dataset->y)
+        gn_sha256_add(&hash, dataset->y, dataset->n * sizeof *dataset->y);
+    if (dataset->a)
+        gn_sha256_add(&hash, dataset->a, dataset->n * sizeof *dataset->a);
+    gn_sha256_add(&hash, dataset->split, dataset->n);
+    gn_sha256_add(&hash, dataset->scale, sizeof dataset->scale);
+    gn_sha256_add(&hash, dataset->shift, sizeof dataset->shift);
+    gn_sha256_add(&hash, dataset->settings_digest, GN_SHA256_SIZE);
+    gn_sha256_add(&hash, dataset->content_digest, GN_SHA256_SIZE);
+    unsigned char digest[GN_SHA256_SIZE];
+    gn_sha256_end(&hash, digest);
+    gn_sha256_hex(digest, hex);
+    return GERNE_OK;
+}

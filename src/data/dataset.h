@@ -1,0 +1,101 @@
+/* dataset.h - samples with a class, perhaps an attribute, and a split, wherever they come from.
+ *
+ *     gn_dataset *data;
+ *     GN_TRY(gn_dataset_open(ctx, &options, &data));       // labels, names, sizes; quick
+ *     GN_TRY(gn_dataset_prepare(ctx, data, threads));      // checks files, fills the cache
+ *     if (gn_dataset_in_memory(data))
+ *         use(gn_dataset_pixels(data, i));                 // uint8 H x W x 3, not normalised
+ *     else
+ *         ...                                              // data/fetch.h streams
+ *     gn_dataset_close(data);
+ *
+ * After gn_dataset_prepare a dataset does not change, and any thread may read it.
+ */
+#ifndef GN_DATA_DATASET_H
+#define GN_DATA_DATASET_H
+
+#include "base/json.h"
+#include "base/sha256.h"
+#include "data/options.h"
+
+typedef enum gn_split { GN_TRAIN, GN_VAL, GN_TEST, GN_SPLITS } gn_split;
+
+/* "train", "val", "test"; static. */
+const char *gn_split_name(gn_split split);
+
+typedef enum gn_field {
+    GN_PIXELS,   /* uint8 H x W x 3; the network sees value * scale[c] + shift[c] */
+    GN_FEATURES, /* float rows */
+} gn_field;
+
+enum { GN_CHANNELS = 3 };
+
+typedef struct gn_source gn_source; /* data/source.h */
+
+/* Fields are for reading only. */
+typedef struct gn_dataset {
+    const char *format;
+    size_t n;            /* samples in all splits */
+    uint32_t classes;    /* K; 0 when the data has no labels, and y is NULL then */
+    uint32_t attributes; /* A; 0 when unknown, and a is NULL then */
+    const char *const *class_names;
+    const char *const *attribute_names;
+    uint32_t *y, *a; /* n indices each */
+    uint8_t *split;  /* n gn_split values */
+    gn_field field;
+    size_t height, width; /* of GN_PIXELS */
+    float scale[GN_CHANNELS], shift[GN_CHANNELS];
+    size_t dimension; /* floats in a sample: height * width * 3, or the width of the rows */
+    const float *mean, *deviation; /* what data.standardize took away, or NULL; after prepare */
+    gn_augment augment;            /* what gn_fetch does to training samples */
+    size_t skipped;                /* bad samples left out by data.skip_bad */
+    size_t memory_limit;           /* bytes */
+
+    /* The rest belongs to src/data. */
+    gn_arena *arena;
+    gn_source *source;  /* decodes pixels; NULL for features */
+    uint32_t *origin;   /* sample -> row of the source; NULL when they are the same */
+    uint8_t *cache;     /* all pixels, or NULL */
+    const float *rows;  /* all features */
+    void *rows_owned;   /* heap block behind rows, or NULL */
+    void *map;          /* gn_map behind rows, or NULL */
+    bool row_of_sample; /* rows are in the order of the samples, whatever origin says */
+    bool skip_bad, standardize, prepared;
+    unsigned char settings_digest[GN_SHA256_SIZE]; /* of the transform or generator settings */
+    unsigned char content_digest[GN_SHA256_SIZE];  /* of pixels, files or features */
+} gn_dataset;
+
+/* Opens what the options describe. Labels are complete; pixels are not decoded yet. */
+GERNE_CHECKED gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options,
+                                           gn_dataset **out);
+void gn_dataset_close(gn_dataset *dataset); /* takes NULL */
+
+/* Reads every sample once on several threads: a sample that cannot be read is an error, or is left
+ * out with skip_bad (n, y, a and split then shrink). What fits data.memory_limit stays in memory.
+ */
+GERNE_CHECKED gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *dataset, int threads);
+
+/* Standardises features with somebody else's mean and deviation (a trained model's), dimension
+ * floats each. After prepare of a dataset that was opened without data.standardize. */
+GERNE_CHECKED gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset,
+                                                  const float *mean, const float *deviation);
+
+/* True when gn_dataset_pixels or gn_dataset_features may be used. */
+bool gn_dataset_in_memory(const gn_dataset *dataset);
+const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i);
+const float *gn_dataset_features(const gn_dataset *dataset, size_t i);
+
+/* The row of the sample in its file or folder listing: what predictions are reported under. */
+size_t gn_dataset_row(const gn_dataset *dataset, size_t i);
+
+/* The file behind a sample, written to buffer, or "" when there is none. */
+const char *gn_dataset_file(const gn_dataset *dataset, size_t i, char *buffer, size_t size);
+
+/* What training sees: labels, splits, contents and transform, not paths. After prepare. */
+GERNE_CHECKED gerne_status gn_dataset_fingerprint(gerne_ctx *ctx, const gn_dataset *dataset,
+                                                  char hex[GN_SHA256_HEX]);
+
+/* counts[y * A + a] of a split, A taken as 1 when attributes are unknown; zeros at first. */
+void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *counts);
+
+#endif

@@ -1,0 +1,364 @@
+/* features.c - the format "features": a matrix of floats with y, a and split. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/file.h"
+#include "data/npy.h"
+#include "data/source.h"
+
+enum { DIMENSION_MAX = 1 << 24 };
+
+gerne_status gn_features_fit(gerne_ctx *ctx, const gn_dataset *dataset, size_t rows, size_t columns)
+{
+    size_t bytes;
+    if (!gn_multiply(rows, columns, &bytes) || !gn_multiply(bytes, sizeof(float), &bytes) ||
+        bytes > dataset->memory_limit) {
+        gn_fail(ctx, GERNE_EUSAGE, "%zu x %zu features do not fit data.memory_limit (%zu bytes)",
+                rows, columns, dataset->memory_limit);
+        gn_hint(ctx, "raise --data.memory_limit, or save them as a float32 .npy file, which is "
+                     "mapped and needs no memory");
+        return GERNE_EUSAGE;
+    }
+    return GERNE_OK;
+}
+
+/* ---- labels ---- */
+
+static bool attributes_unknown(const gn_data_options *options)
+{
+    return options->a && strcmp(options->a, "none") == 0;
+}
+
+/* Where y, a and split stand in a CSV; -1 when they do not. */
+typedef struct label_columns {
+    ptrdiff_t y, a, split;
+} label_columns;
+
+static gerne_status one_column(gn_csv *csv, const char *named, const char *usual, ptrdiff_t *out)
+{
+    size_t column = 0;
+    *out = gn_csv_column(csv, named ? named : usual);
+    if (*out < 0 && named)
+        GN_TRY(gn_csv_require(csv, named, &column));
+    return GERNE_OK;
+}
+
+static gerne_status find_labels(gn_csv *csv, const gn_data_options *options, label_columns *out)
+{
+    size_t y;
+    GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &y));
+    out->y = (ptrdiff_t)y;
+    out->a = -1;
+    if (!attributes_unknown(options))
+        GN_TRY(one_column(csv, options->a, "a", &out->a));
+    return one_column(csv, options->split_column, "split", &out->split);
+}
+
+static gerne_status add_labels(gerne_ctx *ctx, gn_csv *csv, const char *path,
+                               const label_columns *columns, gn_rows *rows)
+{
+    gn_split split = GN_TRAIN;
+    if (columns->split >= 0 && !gn_parse_split(gn_csv_cell(csv, (size_t)columns->split), &split))
+        return gn_csv_fail(csv, GERNE_EDATA, columns->split,
+                           "'%s' is not a split (0/1/2 or train/val/test)",
+                           gn_csv_cell(csv, (size_t)columns->split));
+    gerne_status status =
+        gn_rows_add(ctx, rows, gn_csv_cell(csv, (size_t)columns->y),
+                    columns->a >= 0 ? gn_csv_cell(csv, (size_t)columns->a) : NULL, split);
+    return status == GERNE_EDATA ? gn_fail_in(ctx, status, "%s, line %zu", path, gn_csv_line(csv))
+                                 : status;
+}
+
+static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
+                                    gn_rows *rows)
+{
+    label_columns columns;
+    GN_TRY(find_labels(csv, options, &columns));
+    GN_TRY(gn_rows_open(ctx, true, columns.a >= 0, rows));
+    for (;;) {
+        bool more;
+        GN_TRY(gn_csv_next(csv, &more));
+        if (!more)
+            return GERNE_OK;
+        GN_TRY(add_labels(ctx, csv, options->labels, &columns, rows));
+    }
+}
+
+/* data.labels, for matrices that carry none. */
+static gerne_status read_labels(gerne_ctx *ctx, const gn_data_options *options, gn_rows *rows)
+{
+    if (!options->labels) {
+        gn_fail(ctx, GERNE_EUSAGE, "'%s' has no labels, and data.labels is not given",
+                options->file);
+        gn_hint(ctx, "--data.labels FILE.csv with the columns y, a and split, a row for each row "
+                     "of features");
+        return GERNE_EUSAGE;
+    }
+    gn_csv *csv;
+    GN_TRY(gn_csv_open(ctx, options->labels, NULL, &csv));
+    gerne_status status = read_label_rows(ctx, csv, options, rows);
+    gn_csv_close(csv);
+    return status;
+}
+
+/* ---- CSV ---- */
+
+typedef struct csv_features {
+    gn_rows rows;
+    float *values;
+    size_t count, capacity, columns;
+} csv_features;
+
+static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, const label_columns *labels,
+                                csv_features *out)
+{
+    GN_TRY(gn_grow(ctx, &out->values, &out->capacity, out->count + out->columns,
+                   sizeof *out->values, "features"));
+    for (size_t column = 0; column < gn_csv_columns(csv); column++) {
+        if ((ptrdiff_t)column == labels->y || (ptrdiff_t)column == labels->a ||
+            (ptrdiff_t)column == labels->split)
+            continue;
+        double value;
+        if (!gn_parse_double(gn_csv_cell(csv, column), &value) || isinf(value))
+            return gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)column, "'%s' is not a number",
+                               gn_csv_cell(csv, column));
+        out->values[out->count++] = (float)value;
+    }
+    return GERNE_OK;
+}
+
+static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
+                                  gn_dataset *dataset, csv_features *out)
+{
+    label_columns labels;
+    GN_TRY(find_labels(csv, options, &labels));
+    out->columns = gn_csv_columns(csv) - 1 - (labels.a >= 0) - (labels.split >= 0);
+    if (out->columns == 0 || gn_csv_columns(csv) < 2)
+        return gn_fail(ctx, GERNE_EDATA, "%s has no column of features", options->file);
+    GN_TRY(gn_rows_open(ctx, true, labels.a >= 0, &out->rows));
+    for (;;) {
+        bool more;
+        GN_TRY(gn_csv_next(csv, &more));
+        if (!more)
+            break;
+        GN_TRY(gn_features_fit(ctx, dataset, out->rows.n + 1, out->columns));
+        GN_TRY(add_labels(ctx, csv, options->file, &labels, &out->rows));
+        GN_TRY(read_values(ctx, csv, &labels, out));
+    }
+    GN_TRY(gn_rows_finish(ctx, &out->rows, dataset));
+    dataset->rows = dataset->rows_owned = out->values;
+    dataset->dimension = out->columns;
+    out->values = NULL;
+    return GERNE_OK;
+}
+
+static gerne_status open_csv(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
+{
+    gn_csv *csv;
+    csv_features features = {0};
+    GN_TRY(gn_csv_open(ctx, options->file, NULL, &csv));
+    gerne_status status = read_csv_rows(ctx, csv, options, dataset, &features);
+    gn_rows_close(&features.rows);
+    gn_free(features.values);
+    gn_csv_close(csv);
+    return status;
+}
+
+/* ---- .npy and raw ---- */
+
+static gerne_status labels_for(gerne_ctx *ctx, const gn_data_options *options, size_t rows_there,
+                               gn_dataset *dataset)
+{
+    gn_rows rows = {0};
+    gerne_status status = read_labels(ctx, options, &rows);
+    if (status == GERNE_OK && rows_there && rows.n != rows_there)
+        status = gn_fail(ctx, GERNE_EDATA, "'%s' has %zu rows, '%s' has %zu", options->file,
+                         rows_there, options->labels, rows.n);
+    if (status == GERNE_OK) {
+        status = gn_rows_finish(ctx, &rows, dataset);
+        if (status != GERNE_OK)
+            status = gn_fail_in(ctx, status, "'%s'", options->labels);
+    }
+    gn_rows_close(&rows);
+    return status;
+}
+
+static gerne_status check_matrix(gerne_ctx *ctx, const char *name, const gn_npy *array)
+{
+    bool fine = array->kind == 'f' || (array->kind == 'u' && array->item == 1);
+    if (!fine)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has type %c%zu; features are f2, f4, f8 or u1", name,
+                       array->kind, array->item);
+    if (array->dimensions != 2 || array->shape[1] == 0 || array->shape[1] > DIMENSION_MAX)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' is not a matrix of N x D features", name);
+    return GERNE_OK;
+}
+
+/* Takes float32 items where they are; other types and orders are converted. */
+static gerne_status take_matrix(gerne_ctx *ctx, gn_dataset *dataset, const gn_npy *array,
+                                const unsigned char *items)
+{
+    dataset->dimension = array->shape[1];
+    bool as_it_is = array->kind == 'f' && array->item == sizeof(float) && !array->fortran &&
+                    (uintptr_t)items % sizeof(float) == 0;
+    if (as_it_is) {
+        dataset->rows = (const float *)(const void *)items;
+        return GERNE_OK;
+    }
+    float *values;
+    GN_TRY(gn_features_fit(ctx, dataset, array->shape[0], array->shape[1]));
+    GN_TRY(gn_alloc(ctx, array->shape[0] * array->shape[1], sizeof *values, "features", &values));
+    gn_npy_floats(array, items, values);
+    dataset->rows = dataset->rows_owned = values;
+    return GERNE_OK;
+}
+
+static gerne_status map_file(gerne_ctx *ctx, const char *path, gn_dataset *dataset,
+                             const gn_map **out)
+{
+    gn_map *map;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *map, "a map", &map));
+    dataset->map = map;
+    *out = map;
+    return gn_map_open(ctx, path, map);
+}
+
+static gerne_status open_npy(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
+{
+    const gn_map *map;
+    gn_npy array;
+    GN_TRY(map_file(ctx, options->file, dataset, &map));
+    GN_TRY(gn_npy_parse(ctx, options->file, map->bytes, map->size, &array));
+    GN_TRY(check_matrix(ctx, options->file, &array));
+    if (map->size - array.offset != array.size)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has %zu bytes of items, its shape needs %zu",
+                       options->file, map->size - array.offset, array.size);
+    GN_TRY(labels_for(ctx, options, array.shape[0], dataset));
+    return take_matrix(ctx, dataset, &array, map->bytes + array.offset);
+}
+
+/* Raw float32, row after row: the labels tell how many rows there are. */
+static gerne_status open_raw(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
+{
+    const gn_map *map;
+    GN_TRY(map_file(ctx, options->file, dataset, &map));
+    GN_TRY(labels_for(ctx, options, 0, dataset));
+    size_t row = dataset->n * sizeof(float);
+    if (map->size == 0 || map->size % row != 0)
+        return gn_fail(ctx, GERNE_EDATA,
+                       "'%s' has %zu bytes, not a multiple of %zu rows of float32", options->file,
+                       map->size, dataset->n);
+    dataset->dimension = map->size / row;
+    dataset->rows = (const float *)(const void *)map->bytes;
+    return GERNE_OK;
+}
+
+/* ---- .npz ---- */
+
+enum { X, Y, A, SPLIT, MEMBERS };
+
+static gerne_status check_members(gerne_ctx *ctx, const gn_data_options *options,
+                                  const gn_npz_member *members)
+{
+    if (!members[X].found) {
+        gn_fail(ctx, GERNE_EDATA, "'%s' has no array 'x'", options->file);
+        gn_hint(ctx, "numpy.savez('%s', x=features, y=classes, a=attributes, split=splits)",
+                options->file);
+        return GERNE_EDATA;
+    }
+    GN_TRY(check_matrix(ctx, options->file, &members[X].array));
+    for (int i = Y; i < MEMBERS; i++)
+        if (members[i].found && (members[i].array.dimensions != 1 ||
+                                 members[i].array.shape[0] != members[X].array.shape[0]))
+            return gn_fail(ctx, GERNE_EDATA, "'%s': the array '%s' does not have %zu items",
+                           options->file, members[i].name, members[X].array.shape[0]);
+    return GERNE_OK;
+}
+
+static gerne_status add_npz_row(gerne_ctx *ctx, const char *path, const gn_npz_member *members,
+                                size_t i, gn_text texts[MEMBERS], gn_rows *rows)
+{
+    for (int m = Y; m < MEMBERS; m++) {
+        gn_text_clear(&texts[m]);
+        if (members[m].found)
+            GN_TRY(gn_npy_text(ctx, &members[m].array, path, members[m].items, i, &texts[m]));
+    }
+    gn_split split = GN_TRAIN;
+    if (members[SPLIT].found && !gn_parse_split(texts[SPLIT].bytes, &split))
+        return gn_fail(ctx, GERNE_EDATA,
+                       "'%s', row %zu: '%s' is not a split (0/1/2 or "
+                       "train/val/test)",
+                       path, i, texts[SPLIT].bytes);
+    gerne_status status = gn_rows_add(ctx, rows, texts[Y].bytes, texts[A].bytes, split);
+    return status == GERNE_EDATA ? gn_fail_in(ctx, status, "'%s', row %zu", path, i) : status;
+}
+
+static gerne_status npz_labels(gerne_ctx *ctx, const char *path, const gn_npz_member *members,
+                               gn_dataset *dataset)
+{
+    gn_rows rows;
+    gn_text texts[MEMBERS] = {{0}};
+    GN_TRY(gn_rows_open(ctx, true, members[A].found, &rows));
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; status == GERNE_OK && i < members[X].array.shape[0]; i++)
+        status = add_npz_row(ctx, path, members, i, texts, &rows);
+    if (status == GERNE_OK)
+        status = gn_rows_finish(ctx, &rows, dataset);
+    for (int m = 0; m < MEMBERS; m++)
+        gn_text_free(&texts[m]);
+    gn_rows_close(&rows);
+    return status;
+}
+
+static gerne_status open_npz(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
+{
+    gn_npz_member members[MEMBERS] = {
+        {.name = "x"},
+        {.name = options->y ? options->y : "y"},
+        {.name = options->a ? options->a : "a"},
+        {.name = options->split_column ? options->split_column : "split"}};
+    GN_TRY(gn_npz_read(ctx, options->file, dataset->memory_limit, members, MEMBERS));
+    gerne_status status = check_members(ctx, options, members);
+    if (status == GERNE_OK && members[Y].found)
+        status = npz_labels(ctx, options->file, members, dataset);
+    else if (status == GERNE_OK)
+        status = labels_for(ctx, options, members[X].array.shape[0], dataset);
+    if (status == GERNE_OK)
+        status = take_matrix(ctx, dataset, &members[X].array, members[X].items);
+    if (status == GERNE_OK && !dataset->rows_owned) {
+        dataset->rows_owned = members[X].items; /* float32 stays where it was read */
+        members[X].items = NULL;
+    }
+    gn_npz_free(members, MEMBERS);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
+{
+    if (!options->file) {
+        gn_fail(ctx, GERNE_EUSAGE, "data.file is not given");
+        gn_hint(ctx, "--data.format features needs --data.file FILE (.npz, .npy, .csv or raw "
+                     "float32)");
+        return GERNE_EUSAGE;
+    }
+    dataset->field = GN_FEATURES;
+    dataset->standardize = options->standardize;
+    gn_dataset_settings(dataset, "features standardize %d", options->standardize);
+    if (ends_in(options->file, ".npz"))
+        return open_npz(ctx, options, dataset);
+    if (ends_in(options->file, ".npy"))
+        return open_npy(ctx, options, dataset);
+    if (ends_in(options->file, ".csv"))
+        return open_csv(ctx, options, dataset);
+    return open_raw(ctx, options, dataset);
+}

@@ -1,0 +1,151 @@
+#include "data/idx.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/file.h"
+
+enum { HEADER_MAX = 16, SIDE_MAX = 4096 };
+static const size_t size_limit = (size_t)1 << 34; /* also the end of a gzip bomb */
+
+void gn_idx_free(gn_idx *idx)
+{
+    gn_free(idx->bytes);
+    *idx = (gn_idx){0};
+}
+
+static uint32_t big_endian(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static gerne_status parse_header(gerne_ctx *ctx, const char *name, const unsigned char *header,
+                                 int dimensions, gn_idx *out, size_t *need)
+{
+    if (header[0] || header[1])
+        return gn_fail(ctx, GERNE_EDATA, "'%s' is not an IDX file", name);
+    if (header[2] != 8)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has IDX type 0x%02x, not unsigned bytes (0x08)",
+                       name, header[2]);
+    if (header[3] != dimensions)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has %d dimensions, not %d: %s", name, header[3],
+                       dimensions, dimensions == 1 ? "labels are expected" : "images are expected");
+    out->count = big_endian(header + 4);
+    out->height = dimensions == 3 ? big_endian(header + 8) : 1;
+    out->width = dimensions == 3 ? big_endian(header + 12) : 1;
+    if (!out->height || !out->width || out->height > SIDE_MAX || out->width > SIDE_MAX)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has images of %zux%zu, outside 1..%d", name,
+                       out->height, out->width, SIDE_MAX);
+    if (!gn_multiply(out->count, out->height * out->width, need) || *need > size_limit)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' promises %zu images of %zux%zu, which is too much",
+                       name, out->count, out->height, out->width);
+    return GERNE_OK;
+}
+
+/* Bytes from a plain or compressed file, or from memory. */
+typedef struct byte_input {
+    gzFile file;
+    const unsigned char *bytes;
+    size_t left;
+} byte_input;
+
+static size_t take(byte_input *input, void *to, size_t size)
+{
+    if (!input->file) {
+        size_t got = size < input->left ? size : input->left;
+        if (got)
+            memcpy(to, input->bytes, got);
+        input->bytes += got;
+        input->left -= got;
+        return got;
+    }
+    size_t got = 0;
+    while (got < size) {
+        unsigned chunk = size - got > 1 << 20 ? 1 << 20 : (unsigned)(size - got);
+        int read = gzread(input->file, (char *)to + got, chunk);
+        if (read <= 0)
+            break;
+        got += (size_t)read;
+    }
+    return got;
+}
+
+static gerne_status read_all(gerne_ctx *ctx, const char *name, byte_input *input, int dimensions,
+                             gn_idx *out)
+{
+    unsigned char header[HEADER_MAX];
+    size_t header_size = 4 + 4 * (size_t)dimensions, need = 0;
+    if (take(input, header, header_size) != header_size)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' is too short for an IDX file", name);
+    GN_TRY(parse_header(ctx, name, header, dimensions, out, &need));
+    /* In steps, so that a false header costs no more than the file is worth. */
+    size_t got = 0, capacity = 0;
+    while (got < need) {
+        size_t want = need - got < 1 << 24 ? need - got : 1 << 24;
+        GN_TRY(gn_grow(ctx, &out->bytes, &capacity, got + want, 1, "images"));
+        size_t part = take(input, out->bytes + got, want);
+        got += part;
+        if (part < want)
+            return gn_fail(ctx, GERNE_EDATA, "'%s' is cut off: %zu of %zu bytes are there", name,
+                           got, need);
+    }
+    char more;
+    if (take(input, &more, 1))
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has more bytes than its header says (%zu)", name,
+                       need);
+    return GERNE_OK;
+}
+
+gerne_status gn_idx_parse(gerne_ctx *ctx, const char *name, const void *bytes, size_t size,
+                          int dimensions, gn_idx *out)
+{
+    *out = (gn_idx){0};
+    byte_input input = {.bytes = bytes, .left = size};
+    gerne_status status = read_all(ctx, name, &input, dimensions, out);
+    if (status != GERNE_OK)
+        gn_idx_free(out);
+    return status;
+}
+
+gerne_status gn_idx_read(gerne_ctx *ctx, const char *path, int dimensions, gn_idx *out)
+{
+    *out = (gn_idx){0};
+    gn_map map; /* says in words what is wrong with the file itself */
+    GN_TRY(gn_map_open(ctx, path, &map));
+    gn_map_close(&map);
+    byte_input input = {.file = gzopen(path, "rb")};
+    if (!input.file)
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot open '%s'", path);
+    gzbuffer(input.file, 1 << 18);
+    gerne_status status = read_all(ctx, path, &input, dimensions, out);
+    int error;
+    const char *words = gzerror(input.file, &error);
+    if (error != Z_OK && error != Z_STREAM_END) /* more to the point than "cut off" */
+        status = gn_fail(ctx, GERNE_EDATA, "'%s' cannot be decompressed: %s", path, words);
+    gzclose(input.file);
+    if (status != GERNE_OK)
+        gn_idx_free(out);
+    return status;
+}
+
+gerne_status gn_idx_find(gerne_ctx *ctx, const char *directory, const char *name, char *path,
+                         size_t size)
+{
+    static const char *const endings[] = {"", ".gz"};
+    for (int dotted = 0; dotted < 2; dotted++)
+        for (int i = 0; i < 2; i++) {
+            int length = snprintf(path, size, "%s/%s%s", directory, name, endings[i]);
+            if (length < 0 || (size_t)length >= size)
+                return gn_fail(ctx, GERNE_EUSAGE, "the path '%s' is too long", directory);
+            char *dash = strstr(path + strlen(directory), "-idx");
+            if (dotted && dash)
+                *dash = '.';
+            if (gn_path_exists(path))
+                return GERNE_OK;
+        }
+    gn_fail(ctx, GERNE_EIO, "'%s' holds neither %s nor %s.gz", directory, name, name);
+    gn_hint(ctx, "data.dir must hold the four IDX files of MNIST or Fashion-MNIST; "
+                 "'gerne data fetch mnist' gets them");
+    return GERNE_EIO;
+}

@@ -1,0 +1,149 @@
+/* npz.c - arrays out of a zip archive, through libarchive. Nothing is ever written to disk. */
+#include <archive.h>
+#include <archive_entry.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/npy.h"
+
+enum { BLOCK = 1 << 20, HEADER_ROOM = (1 << 16) + 64 };
+
+static gerne_status archive_failed(gerne_ctx *ctx, struct archive *archive, const char *name)
+{
+    const char *words = archive_error_string(archive);
+    return gn_fail(ctx, GERNE_EDATA, "'%s' cannot be read: %s", name,
+                   words ? words : "it is not a zip archive");
+}
+
+/* Fills to from the entry until size bytes are there or the entry ends. */
+static gerne_status read_entry(gerne_ctx *ctx, struct archive *archive, const char *name, void *to,
+                               size_t size, size_t *got)
+{
+    *got = 0;
+    while (*got < size) {
+        size_t want = size - *got < BLOCK ? size - *got : BLOCK;
+        la_ssize_t part = archive_read_data(archive, (char *)to + *got, want);
+        if (part < 0)
+            return archive_failed(ctx, archive, name);
+        if (part == 0)
+            return GERNE_OK;
+        *got += (size_t)part;
+    }
+    return GERNE_OK;
+}
+
+/* The header's first bytes arrive with items behind them; both end up in member. */
+static gerne_status read_member(gerne_ctx *ctx, struct archive *archive, const char *name,
+                                size_t limit, unsigned char *head, gn_npz_member *member)
+{
+    gn_npy *array = &member->array;
+    size_t got, more;
+    GN_TRY(read_entry(ctx, archive, name, head, HEADER_ROOM, &got));
+    GN_TRY(gn_npy_parse(ctx, name, head, got, array));
+    if (array->size > limit) {
+        gn_fail(ctx, GERNE_EUSAGE, "'%s' needs %zu bytes, more than data.memory_limit (%zu)", name,
+                array->size, limit);
+        gn_hint(ctx,
+                "raise --data.memory_limit, or save float32 features as .npy, which is mapped");
+        return GERNE_EUSAGE;
+    }
+    GN_TRY(gn_alloc(ctx, array->size ? array->size : 1, 1, "features", &member->items));
+    member->found = true;
+    size_t held = got - array->offset;
+    if (held > array->size)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has more items than its shape says", name);
+    if (held)
+        memcpy(member->items, head + array->offset, held);
+    GN_TRY(read_entry(ctx, archive, name, member->items + held, array->size - held, &more));
+    if (held + more < array->size)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' is cut off: %zu of %zu bytes are there", name,
+                       held + more, array->size);
+    char extra;
+    GN_TRY(read_entry(ctx, archive, name, &extra, 1, &more));
+    if (more)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has more items than its shape says", name);
+    return GERNE_OK;
+}
+
+static gn_npz_member *wanted(const char *path, gn_npz_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(members[i].name);
+        if (strncmp(path, members[i].name, length) == 0 && strcmp(path + length, ".npy") == 0)
+            return &members[i];
+    }
+    return NULL;
+}
+
+static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const char *name,
+                                 size_t limit, gn_npz_member *members, size_t count)
+{
+    unsigned char *head;
+    gn_text place = {0};
+    GN_TRY(gn_alloc(ctx, HEADER_ROOM, 1, "a header", &head));
+    gerne_status status = GERNE_OK;
+    while (status == GERNE_OK) {
+        struct archive_entry *entry;
+        int step = archive_read_next_header(archive, &entry);
+        if (step == ARCHIVE_EOF)
+            break;
+        if (step != ARCHIVE_OK) {
+            status = archive_failed(ctx, archive, name);
+            break;
+        }
+        const char *path = archive_entry_pathname(entry);
+        gn_npz_member *member = path ? wanted(path, members, count) : NULL;
+        if (!member)
+            continue;
+        gn_text_clear(&place);
+        status = gn_text_add(ctx, &place, "%s[%s]", name, member->name);
+        if (status == GERNE_OK && member->found)
+            status = gn_fail(ctx, GERNE_EDATA, "'%s' is there twice", place.bytes);
+        if (status == GERNE_OK)
+            status = read_member(ctx, archive, place.bytes, limit, head, member);
+    }
+    gn_text_free(&place);
+    gn_free(head);
+    return status;
+}
+
+gerne_status gn_npz_parse(gerne_ctx *ctx, const char *name, const void *bytes, size_t size,
+                          size_t limit, gn_npz_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        members[i] = (gn_npz_member){.name = members[i].name};
+    struct archive *archive = archive_read_new();
+    if (!archive)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory to read '%s'", name);
+    archive_read_support_format_zip(archive);
+    gerne_status status;
+    if (size == 0)
+        status = gn_fail(ctx, GERNE_EDATA, "'%s' is empty", name);
+    else if (archive_read_open_memory(archive, bytes, size) != ARCHIVE_OK)
+        status = archive_failed(ctx, archive, name);
+    else
+        status = read_members(ctx, archive, name, limit, members, count);
+    archive_read_free(archive);
+    if (status != GERNE_OK)
+        gn_npz_free(members, count);
+    return status;
+}
+
+gerne_status gn_npz_read(gerne_ctx *ctx, const char *path, size_t limit, gn_npz_member *members,
+                         size_t count)
+{
+    gn_map map;
+    GN_TRY(gn_map_open(ctx, path, &map));
+    gerne_status status = gn_npz_parse(ctx, path, map.bytes, map.size, limit, members, count);
+    gn_map_close(&map);
+    return status;
+}
+
+void gn_npz_free(gn_npz_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        gn_free(members[i].items);
+        members[i].items = NULL;
+        members[i].found = false;
+    }
+}

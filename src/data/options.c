@@ -1,0 +1,140 @@
+#include "data/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD(name) offsetof(gn_data_options, name)
+
+static const char *const format_names[] = {"synthetic", "c-mnist", "c-cifar10", "images",
+                                           "features"};
+
+static const gn_option options[] = {
+    {"format", GN_CHOICE, FIELD(format), .fallback = "synthetic",
+     .choices = "synthetic|c-mnist|c-cifar10|images|features", .help = "where samples come from"},
+    {"dir", GN_TEXT, FIELD(dir),
+     .help = "folder of the images, of the MNIST or of the CIFAR-10 files", .flags = GN_NO_HASH},
+    {"file", GN_TEXT, FIELD(file),
+     .help = "metadata CSV of images (default: DIR/metadata.csv), or the file of features (.npz, "
+             ".npy, .csv, raw .f32)",
+     .flags = GN_NO_HASH},
+    {"labels", GN_TEXT, FIELD(labels),
+     .help = "CSV with y, a and split for a feature matrix without labels", .flags = GN_NO_HASH},
+    {"construction", GN_CHOICE, FIELD(construction), .fallback = "dfa", .choices = "dfa|lff",
+     .help = "how attributes are assigned: dfa redraws with probability ratio and holds out a "
+             "validation split, lff counts exactly"},
+    {"ratio", GN_REAL, FIELD(ratio), .fallback = "0.01", .min = 0, .max = 1,
+     .help = "share of training samples whose attribute does not follow the class"},
+    {"severity", GN_INT, FIELD(severity), .min = 1, .max = 5,
+     .help = "c-mnist: noise of the colours from strong 1 to weak 5 (default 4); c-cifar10: "
+             "strength of the corruptions (default 5)"},
+    {"corruptions", GN_TEXT, FIELD(corruptions), .fallback = "dfa",
+     .help = "type0, type1, dfa, or ten names such as snow,frost,... (see docs/data.md)"},
+    {"frost", GN_TEXT, FIELD(frost),
+     .help = "folder with frost1.png ... frost6.jpg; without it a synthetic texture is used",
+     .flags = GN_NO_HASH},
+    {"seed", GN_INT, FIELD(seed), .fallback = "0", .min = 0, .max = 9e15,
+     .help = "makes the data: hold-out, attributes, noise (the run has its own seed)"},
+    {"val", GN_INT, FIELD(val), .min = 0, .max = 1e9,
+     .help = "samples held out of train for validation (dfa: 5000, lff: none)"},
+    {"classes", GN_INT, FIELD(classes), .fallback = "4", .min = 2, .max = 100,
+     .help = "synthetic: number of classes"},
+    {"attributes", GN_INT, FIELD(attributes), .fallback = "4", .min = 2, .max = 100,
+     .help = "synthetic: number of attributes"},
+    {"size", GN_INT, FIELD(size), .fallback = "16", .min = 8, .max = 512,
+     .help = "synthetic: height and width of the images"},
+    {"n", GN_INT, FIELD(n), .fallback = "6000", .min = 8, .max = 1e8,
+     .help = "synthetic: training samples (validation and test have a quarter each)"},
+    {"layout", GN_CHOICE, FIELD(layout), .fallback = "auto",
+     .choices = "auto|metadata|folders|dfa|celeba|plain",
+     .help = "images: how files carry their labels; auto looks at the folder"},
+    {"preset", GN_CHOICE, FIELD(preset), .fallback = "none",
+     .choices = "none|waterbirds|celeba|bffhq",
+     .help = "images: columns and transforms of a known dataset; other keys win over it"},
+    {"y", GN_TEXT, FIELD(y), .help = "column (CelebA: attribute) of the class (default: y)"},
+    {"a", GN_TEXT, FIELD(a),
+     .help =
+         "column (CelebA: attribute) of the spurious attribute (default: a, place); 'none' when "
+         "unknown"},
+    {"split_column", GN_TEXT, FIELD(split_column),
+     .help = "column of the split, 0/1/2 or train/val/test (default: split)"},
+    {"filename_column", GN_TEXT, FIELD(filename_column),
+     .help = "column of the file names (default: filename, img_filename)"},
+    {"resize", GN_INTS, FIELD(resize), .min = 1, .max = 8192,
+     .help = "images: resize to N x N, or to HEIGHT,WIDTH"},
+    {"crop", GN_INTS, FIELD(crop), .min = 1, .max = 8192,
+     .help = "images: cut N x N, or HEIGHT,WIDTH, from the centre"},
+    {"crop_first", GN_BOOL, FIELD(crop_first), .fallback = "false",
+     .help = "images: crop before resizing"},
+    {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto",
+     .choices = "auto|none|imagenet|cifar",
+     .help = "mean and deviation to normalise with; none divides by 255; auto is imagenet for "
+             "images, cifar for c-cifar10, else none"},
+    {"augment", GN_CHOICE, FIELD(augment), .fallback = "none",
+     .choices = "none|flip|crop|crop-flip",
+     .help = "random mirror and random crop (4 pixels of zero border) of training images"},
+    {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false",
+     .help = "features: mean 0 and variance 1 on the training split"},
+    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false",
+     .help = "leave out samples that cannot be read, and say so, instead of stopping"},
+    {"memory_limit", GN_TEXT, FIELD(memory_limit), .fallback = "2G",
+     .help = "samples that fit are kept in memory, others are streamed (K, M, G)",
+     .flags = GN_NO_HASH},
+    {"train_on", GN_CHOICE, FIELD(train_on), .fallback = "train", .choices = "train|val",
+     .help = "val trains on the validation split and leaves the training split out"},
+    {"fold", GN_TEXT, FIELD(fold),
+     .help = "i/n with train_on val: fold i of n, stratified by group, validates"},
+};
+
+gerne_status gn_data_options_add(gerne_ctx *ctx, gn_config *config, gn_data_options *target)
+{
+    return gn_config_add(ctx, config, "data", "Data", options, sizeof options / sizeof options[0],
+                         target);
+}
+
+gerne_status gn_data_options_default(gerne_ctx *ctx, gn_data_options *out)
+{
+    /* Defaults of the table are static texts and empty lists, so the config may go. */
+    gn_config *config;
+    GN_TRY(gn_config_new(ctx, &config));
+    gerne_status status = gn_data_options_add(ctx, config, out);
+    gn_config_close(config);
+    out->corruptions = "dfa";
+    out->memory_limit = "2G";
+    return status;
+}
+
+gerne_status gn_parse_size(gerne_ctx *ctx, const char *text, size_t *out)
+{
+    *out = 0;
+    char digits[32];
+    size_t length = strlen(text);
+    static const char units[] = "KMG";
+    const char *unit = length ? strchr(units, text[length - 1]) : NULL;
+    if (length && unit && *unit)
+        length--;
+    else
+        unit = NULL;
+    double value = 0;
+    bool fine = length && length < sizeof digits;
+    if (fine) {
+        memcpy(digits, text, length);
+        digits[length] = '\0';
+        fine = gn_parse_double(digits, &value) && value >= 0;
+    }
+    for (ptrdiff_t i = unit ? unit - units : -1; i >= 0; i--)
+        value *= 1024;
+    if (!fine || value > 1e18) {
+        gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a size", text);
+        gn_hint(ctx, "write a number of bytes, or one with K, M or G, such as 512M");
+        return GERNE_EUSAGE;
+    }
+    *out = (size_t)value;
+    return GERNE_OK;
+}
+
+const char *gn_data_format_name(int format)
+{
+    return format >= 0 && (size_t)format < sizeof format_names / sizeof format_names[0]
+               ? format_names[format]
+               : "unknown";
+}

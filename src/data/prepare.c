@@ -1,0 +1,245 @@
+/* prepare.c - reads every sample of a dataset once: checks, caches, digests. */
+#include <math.h>
+#include <string.h>
+
+#include "data/source.h"
+
+typedef struct preparation {
+    gn_dataset *dataset;
+    unsigned char *digests; /* one per sample, or NULL */
+} preparation;
+
+static gerne_status prepare_sample(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    preparation *job = user;
+    gn_dataset *dataset = job->dataset;
+    const gn_source *source = dataset->source;
+    size_t row = gn_dataset_row(dataset, index);
+    unsigned char *digest = job->digests ? job->digests + index * GN_SHA256_SIZE : NULL;
+    if (dataset->cache)
+        return source->load(ctx, source, scratch, row, dataset->cache + index * dataset->dimension,
+                            digest);
+    if (!dataset->skip_bad)
+        return source->digest(ctx, source, scratch, row, digest);
+    uint8_t *pixels;
+    GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_D, dataset->dimension, &pixels));
+    return source->load(ctx, source, scratch, row, pixels, digest);
+}
+
+/* Leaves the bad samples out, digests included. */
+static gerne_status drop_bad(gerne_ctx *ctx, gn_dataset *dataset, uint8_t *failed,
+                             unsigned char *digests)
+{
+    size_t kept = 0, total = dataset->n;
+    for (size_t i = 0; i < total; i++) {
+        failed[i] = !failed[i];
+        if (failed[i] && digests)
+            memmove(digests + GN_SHA256_SIZE * kept, digests + GN_SHA256_SIZE * i, GN_SHA256_SIZE);
+        kept += failed[i];
+    }
+    if (kept == total)
+        return GERNE_OK;
+    if (kept == 0)
+        return gn_fail(ctx, GERNE_EDATA, "none of the %zu samples can be read", total);
+    GN_TRY(gn_dataset_keep(ctx, dataset, failed));
+    dataset->skipped += total - kept;
+    gn_log(ctx, GERNE_LOG_WARNING, "%zu of %zu samples are bad and were left out", dataset->skipped,
+           total);
+    return GERNE_OK;
+}
+
+static void digest_of_digests(const unsigned char *digests, size_t count,
+                              unsigned char out[GN_SHA256_SIZE])
+{
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, digests, count * GN_SHA256_SIZE);
+    gn_sha256_end(&hash, out);
+}
+
+static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    size_t bytes = 0;
+    if (!gn_multiply(dataset->n, dataset->dimension, &bytes))
+        bytes = SIZE_MAX;
+    bool cached = bytes <= dataset->memory_limit;
+    if (!cached)
+        gn_log(ctx, GERNE_LOG_INFO,
+               "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
+               dataset->format, (double)bytes / 1e6);
+    if (!cached && !dataset->source->digest)
+        return GERNE_OK; /* generated: nothing to check */
+    preparation job = {.dataset = dataset};
+    uint8_t *failed = NULL;
+    gerne_status status = GERNE_OK;
+    if (cached)
+        status = gn_alloc_aligned(ctx, bytes, 1, "the samples", &dataset->cache);
+    if (status == GERNE_OK && dataset->source->digest)
+        status = gn_alloc(ctx, dataset->n, GN_SHA256_SIZE, "digests", &job.digests);
+    if (status == GERNE_OK && dataset->skip_bad)
+        status = gn_alloc(ctx, dataset->n, 1, "samples", &failed);
+    if (status == GERNE_OK)
+        status = gn_parallel(ctx, threads, dataset->n, cached ? "read samples" : "check samples",
+                             prepare_sample, &job, failed);
+    if (status == GERNE_OK && failed)
+        status = drop_bad(ctx, dataset, failed, job.digests);
+    if (status == GERNE_OK && job.digests)
+        digest_of_digests(job.digests, dataset->n, dataset->content_digest);
+    if (status != GERNE_OK) {
+        gn_free(dataset->cache);
+        dataset->cache = NULL;
+    }
+    gn_free(job.digests);
+    gn_free(failed);
+    return status;
+}
+
+/* ---- features ---- */
+
+enum { BLOCK = 1 << 22 }; /* bytes of features that one digest covers */
+
+static size_t feature_bytes(const gn_dataset *dataset)
+{
+    return dataset->n * dataset->dimension * sizeof *dataset->rows;
+}
+
+static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    (void)ctx;
+    (void)scratch;
+    preparation *job = user;
+    const gn_dataset *dataset = job->dataset;
+    size_t start = index * BLOCK, total = feature_bytes(dataset), row = dataset->dimension * 4;
+    size_t end = start + BLOCK < total ? start + BLOCK : total;
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    while (start < end) { /* row by row: rows may have been left out */
+        size_t within = start % row, take = row - within < end - start ? row - within : end - start;
+        const float *values = gn_dataset_features(dataset, start / row);
+        gn_sha256_add(&hash, (const unsigned char *)values + within, take);
+        start += take;
+    }
+    gn_sha256_end(&hash, job->digests + index * GN_SHA256_SIZE);
+    return GERNE_OK;
+}
+
+static gerne_status digest_features(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    preparation job = {.dataset = dataset};
+    size_t blocks = (feature_bytes(dataset) + BLOCK - 1) / BLOCK;
+    GN_TRY(gn_alloc(ctx, blocks, GN_SHA256_SIZE, "digests", &job.digests));
+    gerne_status status =
+        gn_parallel(ctx, threads, blocks, "read features", digest_block, &job, NULL);
+    if (status == GERNE_OK)
+        digest_of_digests(job.digests, blocks, dataset->content_digest);
+    gn_free(job.digests);
+    return status;
+}
+
+static gerne_status check_row(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    (void)scratch;
+    const gn_dataset *dataset = ((preparation *)user)->dataset;
+    const float *row = gn_dataset_features(dataset, index);
+    for (size_t c = 0; c < dataset->dimension; c++)
+        if (!isfinite(row[c]))
+            return gn_fail(ctx, GERNE_EDATA, "the features of row %zu: value %zu is not finite",
+                           gn_dataset_row(dataset, index), c);
+    return GERNE_OK;
+}
+
+gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const float *mean,
+                                    const float *deviation)
+{
+    size_t columns = dataset->dimension;
+    float *values, *means, *deviations;
+    GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, sizeof *means, &means));
+    GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, sizeof *deviations, &deviations));
+    memcpy(means, mean, columns * sizeof *means);
+    memcpy(deviations, deviation, columns * sizeof *deviations);
+    GN_TRY(gn_features_fit(ctx, dataset, dataset->n, columns));
+    GN_TRY(gn_alloc(ctx, dataset->n * columns, sizeof *values, "features", &values));
+    for (size_t i = 0; i < dataset->n; i++) {
+        const float *from = gn_dataset_features(dataset, i);
+        for (size_t c = 0; c < columns; c++)
+            values[i * columns + c] = (from[c] - means[c]) / deviations[c];
+    }
+    gn_free(dataset->rows_owned);
+    dataset->rows = dataset->rows_owned = values;
+    dataset->row_of_sample = true;
+    dataset->mean = means;
+    dataset->deviation = deviations;
+    return GERNE_OK;
+}
+
+/* Adds term(row) of every training sample; returns how many there are. */
+static size_t sum_up(const gn_dataset *dataset, const double *mean, double *sums)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->n; i++) {
+        if (dataset->split[i] != GN_TRAIN)
+            continue;
+        const float *row = gn_dataset_features(dataset, i);
+        for (size_t c = 0; c < dataset->dimension; c++) {
+            double value = (double)row[c];
+            sums[c] += mean ? (value - mean[c]) * (value - mean[c]) : value;
+        }
+        count++;
+    }
+    return count;
+}
+
+/* Mean and deviation of the training split, in two passes; a constant column keeps deviation 1. */
+static gerne_status standardize(gerne_ctx *ctx, gn_dataset *dataset)
+{
+    size_t columns = dataset->dimension;
+    double *sums;
+    float *mean;
+    GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, 2 * sizeof *sums, &sums));
+    GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, 2 * sizeof *mean, &mean));
+    double *squares = sums + columns;
+    float *deviation = mean + columns;
+    size_t count = sum_up(dataset, NULL, sums);
+    if (!count)
+        return gn_fail(ctx, GERNE_EUSAGE,
+                       "data.standardize needs training samples, and there are none");
+    for (size_t c = 0; c < columns; c++) {
+        sums[c] /= (double)count;
+        mean[c] = (float)sums[c];
+    }
+    (void)sum_up(dataset, sums, squares);
+    for (size_t c = 0; c < columns; c++) {
+        double spread = sqrt(squares[c] / (double)count);
+        deviation[c] = spread > 0 ? (float)spread : 1.0f;
+    }
+    return gn_dataset_standardize(ctx, dataset, mean, deviation);
+}
+
+static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    preparation job = {.dataset = dataset};
+    uint8_t *failed = NULL;
+    if (dataset->skip_bad)
+        GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
+    gerne_status status =
+        gn_parallel(ctx, threads, dataset->n, "check features", check_row, &job, failed);
+    if (status == GERNE_OK && failed)
+        status = drop_bad(ctx, dataset, failed, NULL);
+    gn_free(failed);
+    GN_TRY(status);
+    if (dataset->standardize)
+        GN_TRY(standardize(ctx, dataset));
+    return digest_features(ctx, dataset, threads);
+}
+
+gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    if (dataset->prepared)
+        return GERNE_OK;
+    if (dataset->field == GN_FEATURES)
+        GN_TRY(prepare_features(ctx, dataset, threads));
+    else
+        GN_TRY(prepare_pixels(ctx, dataset, threads));
+    dataset->prepared = true;
+    return GERNE_OK;
+}
