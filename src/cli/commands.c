@@ -1,6 +1,7 @@
 /* commands.c - the command table. A new command is one file and one line here. */
 #include "cli/command.h"
 
+/* clang-format off */
 const gn_command *const gn_commands[] = {
     &gn_command_audit,
     &gn_command_bounds,
@@ -9,3 +10,4 @@ const gn_command *const gn_commands[] = {
     &gn_command_help,
     NULL,
 };
+/* clang-format on */

@@ -142,8 +142,8 @@ static gerne_status print_association(gerne_ctx *ctx, const gn_audit *audit, gn_
     static const char *const meaning[] = {
         "The attribute says next to nothing about the class: no shortcut to learn.",
         "The attribute helps to guess the class: a model can use it as a shortcut.",
-        "The attribute nearly gives the class away: a model will most likely learn\n"
-        "  the shortcut and fail where it does not hold.",
+        ("The attribute nearly gives the class away: a model will most likely learn\n"
+         "  the shortcut and fail where it does not hold."),
     };
     return gn_text_add(
         ctx, out,
@@ -208,8 +208,8 @@ static gerne_status print_verdict(gerne_ctx *ctx, const gn_audit *audit, gn_text
     static const char *const advice[] = {
         "Ordinary training should do; still look at every group when you evaluate.",
         "Compare ordinary training with GERNE, and judge both by the worst group.",
-        "Ordinary training will look good on average and fail on the small groups;\n"
-        "train with GERNE and judge by the worst group.",
+        ("Ordinary training will look good on average and fail on the small groups;\n"
+         "train with GERNE and judge by the worst group."),
     };
     GN_TRY(gn_text_add(ctx, out,
                        "\nVerdict: %s (by Cramer's V: unbiased below %g, strongly biased from %g)\n"
