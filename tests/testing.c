@@ -91,6 +91,12 @@ void test_skip_all(const char *reason)
     exit(77);
 }
 
+double test_patience(void)
+{
+    const char *given = getenv("GERNE_PATIENCE");
+    return given ? strtod(given, NULL) : 1;
+}
+
 const char *test_real_data(void)
 {
     static char path[4096];

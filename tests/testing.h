@@ -43,6 +43,9 @@ void test_remove_directory(char *path);
 /* Ends the whole program as skipped, with the reason. */
 void test_skip_all(const char *reason) __attribute__((noreturn));
 
+/* What a limit in seconds is multiplied by: 1, and more under a sanitizer or valgrind. */
+double test_patience(void);
+
 /* The folder with real data (GERNE_REAL_DATA, or shared/data beside the checkout), or NULL. */
 const char *test_real_data(void);
 
