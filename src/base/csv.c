@@ -205,7 +205,8 @@ static gerne_status skip_byte_order_mark(gn_csv *csv)
     size_t size = (size_t)(csv->end - csv->at);
     if (size >= 3 && memcmp(csv->at, "\xef\xbb\xbf", 3) == 0)
         csv->at += 3;
-    if (size >= 2 && (memcmp(csv->at, "\xff\xfe", 2) == 0 || memcmp(csv->at, "\xfe\xff", 2) == 0)) {
+    else if (size >= 2 &&
+             (memcmp(csv->at, "\xff\xfe", 2) == 0 || memcmp(csv->at, "\xfe\xff", 2) == 0)) {
         gn_fail(csv->ctx, GERNE_EDATA, "%s is UTF-16 text", csv->file);
         gn_hint(csv->ctx, "save it as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8");
         return GERNE_EDATA;
