@@ -4,6 +4,7 @@
 
 #include "base/csv.h"
 #include "cli/command.h"
+#include "data/dataset.h"
 #include "debias/audit.h"
 #include "debias/groups.h"
 #include "debias/tally.h"
@@ -14,6 +15,7 @@ enum { LABEL_LIMIT = 10000 };
 typedef struct audit_options {
     const char *y, *a, *split;
     bool strict;
+    gn_data_options data;
 } audit_options;
 
 static const gn_option options[] = {
@@ -22,7 +24,8 @@ static const gn_option options[] = {
     {"a", GN_TEXT, offsetof(audit_options, a), .fallback = "a",
      .help = "name of the column with the attribute"},
     {"split", GN_TEXT, offsetof(audit_options, split),
-     .help = "audit only the rows with this text in column 'split'"},
+     .help = "audit only the rows with this text in column 'split'; with data.* keys the split "
+             "(train, val, test, all; default train)"},
     {"strict", GN_BOOL, offsetof(audit_options, strict), .fallback = "false",
      .help = "gate: exit with 3 when the data is biased"},
 };
@@ -30,8 +33,10 @@ static const gn_option options[] = {
 static gerne_status setup(gn_cli *cli)
 {
     GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(audit_options), &cli->options));
-    return gn_config_add(cli->ctx, cli->config, "", "Audit", options,
-                         sizeof options / sizeof options[0], cli->options);
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Audit", options,
+                         sizeof options / sizeof options[0], cli->options));
+    audit_options *given = cli->options;
+    return gn_data_options_add(cli->ctx, cli->config, &given->data);
 }
 
 /* ---- the groups of a CSV file ---- */
@@ -137,6 +142,78 @@ static gerne_status groups_of_csv(gn_cli *cli, const char *path, gerne_groups **
     return status;
 }
 
+/* ---- the groups of a dataset ---- */
+
+static gerne_status check_dataset(gn_cli *cli, const gn_dataset *dataset)
+{
+    if (dataset->classes < 2)
+        return gn_fail(cli->ctx, GERNE_EDATA, "the data have %u classes; bias takes two",
+                       dataset->classes);
+    if (dataset->attributes)
+        return GERNE_OK;
+    gn_fail(cli->ctx, GERNE_EUSAGE, "the data have no attribute that could be audited");
+    gn_hint(cli->ctx, "name its column with --data.a");
+    return GERNE_EUSAGE;
+}
+
+/* The counts of the split that was asked for; all splits together for "all". */
+static gerne_status count_dataset(gn_cli *cli, const gn_dataset *dataset, int64_t *counts)
+{
+    const audit_options *given = cli->options;
+    const char *wanted = given->split ? given->split : "train";
+    size_t groups = (size_t)dataset->classes * dataset->attributes;
+    uint64_t *part;
+    bool found = false;
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, groups, sizeof *part, &part));
+    for (int split = 0; split < GN_SPLITS; split++) {
+        if (strcmp(wanted, "all") != 0 && strcmp(wanted, gn_split_name((gn_split)split)) != 0)
+            continue;
+        found = true;
+        gn_dataset_count(dataset, (gn_split)split, part);
+        for (size_t g = 0; g < groups; g++)
+            counts[g] += (int64_t)part[g];
+    }
+    if (!found)
+        return gn_fail(cli->ctx, GERNE_EUSAGE, "--split '%s' is not train, val, test or all",
+                       wanted);
+    for (size_t g = 0; g < groups; g++)
+        if (counts[g])
+            return GERNE_OK;
+    return gn_fail(cli->ctx, GERNE_EDATA, "the data have no samples in split '%s'", wanted);
+}
+
+static gerne_status groups_of_dataset(gn_cli *cli, gerne_groups **out)
+{
+    audit_options *given = cli->options;
+    gn_dataset *dataset;
+    int64_t *counts;
+    *out = NULL;
+    GN_TRY(gn_dataset_open(cli->ctx, &given->data, &dataset));
+    gerne_status status = check_dataset(cli, dataset);
+    if (status == GERNE_OK)
+        status =
+            gn_arena_alloc(cli->ctx, cli->arena, (size_t)dataset->classes * dataset->attributes,
+                           sizeof *counts, &counts);
+    if (status == GERNE_OK)
+        status = count_dataset(cli, dataset, counts);
+    if (status == GERNE_OK)
+        status =
+            gerne_groups_from_counts(cli->ctx, counts, dataset->classes, dataset->attributes, out);
+    if (status == GERNE_OK)
+        status =
+            gerne_groups_set_names(cli->ctx, *out, dataset->class_names, dataset->attribute_names);
+    gn_dataset_close(dataset);
+    return status;
+}
+
+static bool has_data_keys(const gn_cli *cli)
+{
+    for (size_t i = 0; i < cli->flags.count; i++)
+        if (strncmp(cli->flags.list[i].key, "data.", 5) == 0)
+            return true;
+    return false;
+}
+
 /* ---- what is said about groups, wherever they come from ---- */
 
 static gerne_status report(gn_cli *cli, const char *name, const gerne_groups *groups)
@@ -154,21 +231,29 @@ static gerne_status report(gn_cli *cli, const char *name, const gerne_groups *gr
 
 static gerne_status run(gn_cli *cli)
 {
-    if (cli->argument_count == 0) {
+    const audit_options *given = cli->options;
+    bool dataset = has_data_keys(cli);
+    if (cli->argument_count == 0 && !dataset) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "no file to audit");
-        gn_hint(cli->ctx, "gerne audit FILE.csv --y COLUMN --a COLUMN");
+        gn_hint(cli->ctx, "gerne audit FILE.csv --y COLUMN --a COLUMN, or with data.* keys such as "
+                          "--data.format synthetic");
         return GERNE_EUSAGE;
     }
+    if (cli->argument_count && dataset)
+        return gn_fail(cli->ctx, GERNE_EUSAGE,
+                       "both a file and data.* keys are given; one of them "
+                       "is enough");
     gerne_groups *groups;
-    GN_TRY(groups_of_csv(cli, cli->arguments[0], &groups));
-    gerne_status status = report(cli, cli->arguments[0], groups);
+    const char *name = dataset ? gn_data_format_name(given->data.format) : cli->arguments[0];
+    GN_TRY(dataset ? groups_of_dataset(cli, &groups) : groups_of_csv(cli, name, &groups));
+    gerne_status status = report(cli, name, groups);
     gerne_groups_close(groups);
     return status;
 }
 
 const gn_command gn_command_audit = {
     .name = "audit",
-    .arguments = "[FILE.csv]",
+    .arguments = "[FILE.csv] [data.* keys]",
     .summary = "Tell whether data invites a shortcut, and what to do about it",
     .help = "Reads the class and the attribute of every sample from a CSV file with a header, and\n"
             "says how the groups (class y with attribute a) are filled, how well the attribute\n"
@@ -177,6 +262,7 @@ const gn_command gn_command_audit = {
             "\n"
             "  gerne audit metadata.csv --y bird --a background --split train\n"
             "  gerne audit labels.csv --strict || echo biased\n"
+            "  gerne audit --data.format images --data.dir waterbirds\n"
             "\n"
             "The verdict goes by Cramer's V: unbiased below 0.1, strongly biased from 0.5.\n",
     .max_arguments = 1,

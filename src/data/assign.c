@@ -30,7 +30,7 @@ static void count_classes(const uint8_t *labels, size_t n, size_t counts[GN_MADE
         counts[labels[i]]++;
 }
 
-static void assign_exactly(const uint8_t *labels, size_t n, double own, double other, uint32_t *a)
+static void assign_exactly(const uint8_t *labels, size_t n, double own, double other, int32_t *a)
 {
     size_t counts[GN_MADE_CLASSES], seen[GN_MADE_CLASSES] = {0};
     size_t marks[GN_MADE_CLASSES][GN_MADE_CLASSES];
@@ -39,7 +39,7 @@ static void assign_exactly(const uint8_t *labels, size_t n, double own, double o
         milestones(counts[y], y, own, other, marks[y]);
     for (size_t i = 0; i < n; i++) {
         size_t y = labels[i], k = seen[y]++;
-        uint32_t attribute = 0;
+        int32_t attribute = 0;
         while (marks[y][attribute] <= k)
             attribute++;
         a[i] = attribute;
@@ -47,12 +47,12 @@ static void assign_exactly(const uint8_t *labels, size_t n, double own, double o
 }
 
 static void assign_by_chance(const uint8_t *labels, size_t n, size_t first, double ratio,
-                             uint64_t seed, uint32_t *a)
+                             uint64_t seed, int32_t *a)
 {
     for (size_t i = 0; i < n; i++) {
         gn_stream stream = gn_stream_at(seed, GN_RNG_DATA, STEP_REDRAW, first + i);
         bool redrawn = gn_random_uniform(&stream) < ratio;
-        uint32_t drawn = (uint32_t)gn_random_below(&stream, GN_MADE_CLASSES);
+        int32_t drawn = (int32_t)gn_random_below(&stream, GN_MADE_CLASSES);
         a[i] = redrawn ? drawn : labels[i];
     }
 }
@@ -86,13 +86,13 @@ static void hold_out(const uint8_t *labels, size_t n, size_t val, uint64_t seed,
 
 /* lff holds out of its exact counts: every cell gives its share, so that both parts keep the
  * ratios as far as whole samples allow. */
-static gerne_status hold_out_cells(gerne_ctx *ctx, const uint32_t *y, const uint32_t *a, size_t n,
+static gerne_status hold_out_cells(gerne_ctx *ctx, const int32_t *y, const int32_t *a, size_t n,
                                    size_t val, uint64_t seed, uint8_t *split)
 {
     enum { CELLS = GN_MADE_CLASSES * GN_MADE_CLASSES };
     size_t counts[CELLS] = {0}, first[CELLS] = {0}, seen[CELLS] = {0};
     for (size_t i = 0; i < n; i++)
-        counts[y[i] * GN_MADE_CLASSES + a[i]]++;
+        counts[(size_t)y[i] * GN_MADE_CLASSES + (size_t)a[i]]++;
     for (size_t cell = 1; cell < CELLS; cell++)
         first[cell] = first[cell - 1] + counts[cell - 1];
     uint8_t *held;
@@ -101,7 +101,7 @@ static gerne_status hold_out_cells(gerne_ctx *ctx, const uint32_t *y, const uint
     for (size_t k = 0; k < val; k++)
         held[(size_t)(((double)k + 0.5) * (double)n / (double)val)] = 1;
     for (size_t i = 0; i < n; i++) {
-        size_t cell = y[i] * GN_MADE_CLASSES + a[i];
+        size_t cell = (size_t)y[i] * GN_MADE_CLASSES + (size_t)a[i];
         gn_permutation order =
             gn_permutation_at(counts[cell], seed, GN_RNG_DATA, STEP_HOLD_OUT, cell);
         split[i] = held[first[cell] + gn_permute(&order, seen[cell]++)] ? GN_VAL : GN_TRAIN;
@@ -128,7 +128,7 @@ gerne_status gn_assign(gerne_ctx *ctx, const gn_data_options *options, const gn_
         dataset->y[base->train + i] = base->test_labels[i];
         dataset->split[base->train + i] = GN_TEST;
     }
-    uint32_t *test = dataset->a + base->train;
+    int32_t *test = dataset->a + base->train;
     if (dfa) {
         hold_out(base->train_labels, base->train, val, seed, dataset->split);
         assign_by_chance(base->train_labels, base->train, 0, options->ratio, seed, dataset->a);

@@ -196,12 +196,14 @@ void gn_clipped_zoom(const double *from, size_t channels, double factor, double 
 void gn_zoom_blur(gn_easel *easel, int severity, gn_noise *noise)
 {
     (void)noise;
-    /* 1, 1.01, ... ; the last is the one at or below the limit that numpy's arange reaches. */
+    /* The factors of numpy.arange(1, limit, 0.01) for limits 1.06 to 1.26, to the last bit: where
+     * the enlarged side falls between two whole numbers that bit decides. */
+    static const double step = (1.0 + 0.01) - 1.0;
     static const int counts[] = {7, 12, 16, 21, 26};
     double *sum = easel->spare, zoomed[GN_PICTURE];
     memcpy(sum, easel->value, sizeof easel->value);
     for (int i = 0; i < counts[severity]; i++) {
-        gn_clipped_zoom(easel->value, GN_CHANNELS, 1 + 0.01 * i, zoomed);
+        gn_clipped_zoom(easel->value, GN_CHANNELS, 1 + step * i, zoomed);
         for (size_t k = 0; k < GN_PICTURE; k++)
             sum[k] += zoomed[k];
     }

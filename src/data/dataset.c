@@ -98,7 +98,8 @@ void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *count
     memset(counts, 0, (dataset->classes ? dataset->classes : 1) * columns * sizeof *counts);
     for (size_t i = 0; i < dataset->n; i++)
         if (dataset->split[i] == split)
-            counts[(dataset->y ? dataset->y[i] : 0) * columns + (dataset->a ? dataset->a[i] : 0)]++;
+            counts[(dataset->y ? (size_t)dataset->y[i] : 0) * columns +
+                   (dataset->a ? (size_t)dataset->a[i] : 0)]++;
 }
 
 /* ---- fingerprint ---- */

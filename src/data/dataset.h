@@ -40,8 +40,8 @@ typedef struct gn_dataset {
     uint32_t attributes; /* A; 0 when unknown, and a is NULL then */
     const char *const *class_names;
     const char *const *attribute_names;
-    uint32_t *y, *a; /* n indices each */
-    uint8_t *split;  /* n gn_split values */
+    int32_t *y, *a; /* n indices each */
+    uint8_t *split; /* n gn_split values */
     gn_field field;
     size_t height, width; /* of GN_PIXELS */
     float scale[GN_CHANNELS], shift[GN_CHANNELS];

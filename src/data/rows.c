@@ -122,8 +122,8 @@ gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
         if (rows->has_a)
             rows->a_numbers[i] = a_ranks[rows->a_numbers[i]];
     }
-    dataset->y = rows->y_numbers;
-    dataset->a = rows->a_numbers;
+    dataset->y = (int32_t *)rows->y_numbers; /* the same bytes: labels are few */
+    dataset->a = (int32_t *)rows->a_numbers;
     dataset->split = rows->split;
     rows->y_numbers = rows->a_numbers = NULL;
     rows->split = NULL;
@@ -195,7 +195,7 @@ static gerne_status deal_folds(gerne_ctx *ctx, gn_dataset *dataset, uint64_t see
     for (size_t i = 0; i < dataset->n; i++) {
         if (dataset->split[i] != GN_TRAIN)
             continue;
-        size_t g = (size_t)dataset->y[i] * columns + (dataset->a ? dataset->a[i] : 0);
+        size_t g = (size_t)dataset->y[i] * columns + (dataset->a ? (size_t)dataset->a[i] : 0);
         gn_permutation deal = gn_permutation_at(counts[g], seed, GN_RNG_DATA, 1, g);
         if ((first[g] + gn_permute(&deal, seen[g]++)) % folds == fold)
             dataset->split[i] = GN_VAL;

@@ -150,15 +150,15 @@ static void assign(gn_dataset *dataset, size_t train, double ratio, uint64_t see
         for (size_t k = 0; k < count; k++) {
             size_t i = k * classes + y, place = (size_t)gn_permute(&order, k);
             size_t other = 1 + (place + y) % (attributes - 1);
-            dataset->y[i] = (uint32_t)y;
-            dataset->a[i] = (uint32_t)(place < minority ? (own + other) % attributes : own);
+            dataset->y[i] = (int32_t)y;
+            dataset->a[i] = (int32_t)(place < minority ? (own + other) % attributes : own);
             dataset->split[i] = GN_TRAIN;
         }
     }
     for (size_t i = train; i < dataset->n; i++) {
         size_t held = (dataset->n - train) / 2, k = (i - train) % held;
-        dataset->y[i] = (uint32_t)(k % classes);
-        dataset->a[i] = (uint32_t)(k / classes % attributes);
+        dataset->y[i] = (int32_t)(k % classes);
+        dataset->a[i] = (int32_t)(k / classes % attributes);
         dataset->split[i] = i - train < held ? GN_VAL : GN_TEST;
     }
 }
