@@ -362,6 +362,38 @@ def make_resizes():
     (OUT / "resize.bin").write_bytes(b"".join(parts))
 
 
+def make_features():
+    """features/*: one matrix of 6 x 3, x[i, j] = i + j / 4 - 2, in many forms, with y = i % 2."""
+    folder = OUT / "features"
+    folder.mkdir(exist_ok=True)
+    x = np.arange(6)[:, None] + np.arange(3) / 4 - 2
+    y = np.arange(6) % 2
+    a = np.array(["land", "water", "land", "water", "\u00fcber", "land"])
+    split = np.array([0, 0, 0, 1, 2, 2])
+    np.savez(folder / "plain.npz", x=x.astype("<f4"), y=y, a=a, split=split, unused=np.zeros((2, 2, 2)))
+    words = np.array(["train", "train", "train", "val", "test", "test"])
+    np.savez_compressed(folder / "packed.npz", x=x.astype("<f8"), y=y.astype("u1"), a=a.astype("U"), split=words)
+    np.savez(folder / "half.npz", x=x.astype("<f2"), y=y.astype("<f8"))
+    np.savez(folder / "no-x.npz", z=x)
+    np.savez(folder / "uneven.npz", x=x.astype("<f4"), y=y[:5])
+    np.save(folder / "f4.npy", x.astype("<f4"))
+    np.save(folder / "f8-fortran.npy", np.asfortranarray(x.astype("<f8")))
+    np.save(folder / "u1.npy", (4 * x + 8).astype("u1"))
+    np.save(folder / "big-endian.npy", x.astype(">f4"))
+    np.save(folder / "complex.npy", x.astype("<c8"))
+    np.save(folder / "integers.npy", x.astype("<i8"))
+    np.save(folder / "cube.npy", np.zeros((2, 2, 2), "<f4"))
+    # A zip entry that claims to be huge: 10^9 floats, all zero, packed small.
+    import zipfile
+
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": (1000000, 1000)}
+    )
+    with zipfile.ZipFile(folder / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as z:
+        z.writestr("x.npy", header.getvalue() + bytes(1 << 20))
+
+
 def make_waterbirds(folder):
     """waterbirds.bin: for every 500th row of metadata.csv a part of 12 x 12 at (100, 90) of the
     decoded image, and the same at (40, 30) after Resize(96) and CenterCrop(80)."""
@@ -381,5 +413,6 @@ if __name__ == "__main__":
     make_cmnist()
     make_pictures()
     make_resizes()
+    make_features()
     if len(sys.argv) > 1:
         make_waterbirds(Path(sys.argv[1]))
