@@ -171,3 +171,14 @@ bool gn_is_utf8(const char *text)
     }
     return true;
 }
+
+void gn_mend_end(char *text)
+{
+    size_t size = strlen(text), start = size;
+    while (start > 0 && size - start < 4 && (text[start - 1] & 0xc0) == 0x80)
+        start--;
+    if (start > 0 && (text[start - 1] & 0x80))
+        start--;
+    if (start < size && !gn_is_utf8(text + start))
+        text[start] = '\0';
+}

@@ -25,6 +25,9 @@ bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
 
+/* Takes away a character that was cut in two at the end of a text. */
+void gn_mend_end(char *text);
+
 /* The name most like text, or NULL when none is near (edit distance at most a third). */
 const char *gn_nearest(const char *text, const char *const *names, size_t count);
 

@@ -141,9 +141,9 @@ static gerne_status print_association(gerne_ctx *ctx, const gn_audit *audit, gn_
     const gn_association *s = &audit->association;
     static const char *const meaning[] = {
         "The attribute says next to nothing about the class: no shortcut to learn.",
-        "The attribute helps to guess the class: a model can use it as a shortcut.",
-        ("The attribute nearly gives the class away: a model will most likely learn\n"
-         "  the shortcut and fail where it does not hold."),
+        "Class and attribute go together to some degree: a model can take a shortcut.",
+        ("Class and attribute mostly go together: a model will most likely lean on the\n"
+         "  attribute and fail where the two part."),
     };
     return gn_text_add(
         ctx, out,

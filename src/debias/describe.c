@@ -120,6 +120,7 @@ static void label(char *out, char letter, const char *const *names, uint32_t ind
         snprintf(out, NAME_WIDTH + 1, "%c=%s", letter, names[index]);
     else
         snprintf(out, NAME_WIDTH + 1, "%c=%u", letter, index);
+    gn_mend_end(out);
 }
 
 static gerne_status print_head(gerne_ctx *ctx, const gerne_groups *groups, int width, gn_text *out)

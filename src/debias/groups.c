@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* A table of more cells than this is a mistake (a column of free text taken for labels). */
 static const uint64_t CELLS_LIMIT = (uint64_t)1 << 28;
 
@@ -217,6 +219,7 @@ const char *gn_class_text(const gerne_groups *groups, uint32_t y, char *buffer)
         snprintf(buffer, GN_GROUP_TEXT, "y=%.60s", groups->class_names[y]);
     else
         snprintf(buffer, GN_GROUP_TEXT, "y=%u", y);
+    gn_mend_end(buffer);
     return buffer;
 }
 
@@ -228,6 +231,7 @@ const char *gn_group_text(const gerne_groups *groups, uint32_t y, uint32_t a, ch
         snprintf(buffer + used, GN_GROUP_TEXT - used, ", a=%.60s", groups->attribute_names[a]);
     else
         snprintf(buffer + used, GN_GROUP_TEXT - used, ", a=%u", a);
+    gn_mend_end(buffer);
     return buffer;
 }
 

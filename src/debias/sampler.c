@@ -12,7 +12,7 @@
 #include "debias/bounds.h"
 
 enum { PER_CLASS_LIMIT = 1 << 24 };
-static const uint64_t BATCH_LIMIT = (uint64_t)1 << 31;
+static const uint64_t BATCH_LIMIT = (uint64_t)1 << 30; /* two of them fit 32 bits */
 
 /* Separate uses of one (seed, step); part of what "the same seed" means. */
 typedef enum draw_key {

@@ -209,6 +209,12 @@ static void test_utf8(void **state)
     assert_false(gn_is_utf8("\xed\xa0\x80"));     /* a surrogate */
     assert_false(gn_is_utf8("\xf4\x90\x80\x80")); /* above the last code point */
     assert_false(gn_is_utf8("cut off \xe2\x82"));
+    char cut[][8] = {"ab\xe2\x82", "ab\xe2", "ab\xe2\x82\xac", "ab", "", "\xc3", "\xc3\xbc"};
+    static const char *const mended[] = {"ab", "ab", "ab\xe2\x82\xac", "ab", "", "", "\xc3\xbc"};
+    for (int i = 0; i < 7; i++) {
+        gn_mend_end(cut[i]);
+        assert_string_equal(cut[i], mended[i]);
+    }
 }
 
 int main(void)
