@@ -20,6 +20,20 @@ size_t gn_border_index(ptrdiff_t i, size_t n, gn_border border)
     return (size_t)(border == GN_BORDER_REFLECT ? period - 1 - within : period - within);
 }
 
+/* The weighted sum along a column (down) or a row of one pixel's neighbours. */
+static double sum_of_taps(const double *from, size_t channels, size_t at, const double *taps,
+                          ptrdiff_t radius, gn_border border, bool down)
+{
+    size_t c = at % channels, x = at / channels % GN_SIDE, y = at / channels / GN_SIDE;
+    double total = 0;
+    for (ptrdiff_t k = -radius; k <= radius; k++) {
+        size_t row = down ? gn_border_index((ptrdiff_t)y + k, GN_SIDE, border) : y;
+        size_t column = down ? x : gn_border_index((ptrdiff_t)x + k, GN_SIDE, border);
+        total += taps[k + radius] * from[(row * GN_SIDE + column) * channels + c];
+    }
+    return total;
+}
+
 void gn_smooth(double *values, double *spare, size_t channels, double sigma, double truncate,
                gn_border border)
 {
@@ -29,22 +43,10 @@ void gn_smooth(double *values, double *spare, size_t channels, double sigma, dou
         return;
     for (ptrdiff_t k = -radius; k <= radius; k++)
         sum += taps[k + radius] = exp(-0.5 * (double)(k * k) / (sigma * sigma));
-    for (int pass = 0; pass < 2; pass++) { /* down, then across */
-        const double *from = pass ? spare : values;
-        double *to = pass ? values : spare;
-        for (size_t y = 0; y < GN_SIDE; y++)
-            for (size_t x = 0; x < GN_SIDE; x++)
-                for (size_t c = 0; c < channels; c++) {
-                    double total = 0;
-                    for (ptrdiff_t k = -radius; k <= radius; k++) {
-                        size_t row = pass ? y : gn_border_index((ptrdiff_t)y + k, GN_SIDE, border);
-                        size_t column =
-                            pass ? gn_border_index((ptrdiff_t)x + k, GN_SIDE, border) : x;
-                        total += taps[k + radius] * from[(row * GN_SIDE + column) * channels + c];
-                    }
-                    to[(y * GN_SIDE + x) * channels + c] = total / sum;
-                }
-    }
+    for (size_t at = 0; at < GN_SIDE * GN_SIDE * channels; at++)
+        spare[at] = sum_of_taps(values, channels, at, taps, radius, border, true) / sum;
+    for (size_t at = 0; at < GN_SIDE * GN_SIDE * channels; at++)
+        values[at] = sum_of_taps(spare, channels, at, taps, radius, border, false) / sum;
 }
 
 double gn_bilinear(const double *values, size_t channels, size_t c, double y, double x,

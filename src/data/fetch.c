@@ -95,7 +95,7 @@ static gerne_status fill(gerne_ctx *ctx, const gn_fetch *fetch, gn_scratch *scra
                          const ring_slot *slot, uint8_t *out)
 {
     const gn_dataset *dataset = fetch->dataset;
-    const uint8_t *from = out;
+    const uint8_t *from;
     if (dataset->cache) {
         from = gn_dataset_pixels(dataset, slot->sample);
     } else {

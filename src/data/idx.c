@@ -74,7 +74,7 @@ static size_t take(byte_input *input, void *to, size_t size)
 static gerne_status read_all(gerne_ctx *ctx, const char *name, byte_input *input, int dimensions,
                              gn_idx *out)
 {
-    unsigned char header[HEADER_MAX];
+    unsigned char header[HEADER_MAX] = {0};
     size_t header_size = 4 + 4 * (size_t)dimensions, need = 0;
     if (take(input, header, header_size) != header_size)
         return gn_fail(ctx, GERNE_EDATA, "'%s' is too short for an IDX file", name);

@@ -1,5 +1,6 @@
 #include "data/npy.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -161,6 +162,7 @@ static uint64_t unsigned_item(const unsigned char *at, size_t item)
 
 static int64_t signed_item(const unsigned char *at, size_t item)
 {
+    assert(item > 0);
     uint64_t value = unsigned_item(at, item);
     if (item < 8 && value >> (8 * item - 1))
         value |= ~(uint64_t)0 << 8 * item;

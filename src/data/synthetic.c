@@ -4,6 +4,7 @@
  * which a linear model sees at once. In the training split the colour follows the class except for
  * a share `ratio` of the samples; validation and test have every colour equally often.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,6 +157,7 @@ static void assign(gn_dataset *dataset, size_t train, double ratio, uint64_t see
         }
     }
     for (size_t i = train; i < dataset->n; i++) {
+        assert(classes > 0);
         size_t held = (dataset->n - train) / 2, k = (i - train) % held;
         dataset->y[i] = (int32_t)(k % classes);
         dataset->a[i] = (int32_t)(k / classes % attributes);
