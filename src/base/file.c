@@ -194,11 +194,11 @@ static gerne_status sync_directory_of(gerne_ctx *ctx, const char *path)
     return status;
 }
 
-gerne_status gn_write_commit(gn_writer **handle)
+static gerne_status commit(gn_writer **handle, bool durable)
 {
     gn_writer *writer = *handle;
     GN_TRY(flush(writer));
-    if (fsync(writer->fd) != 0)
+    if (durable && fsync(writer->fd) != 0)
         return gn_fail_errno(writer->ctx, GERNE_EIO, "cannot sync '%s'", writer->path);
     if (close(writer->fd) != 0) {
         writer->fd = -1;
@@ -207,10 +207,20 @@ gerne_status gn_write_commit(gn_writer **handle)
     writer->fd = -1;
     if (rename(writer->temporary, writer->path) != 0)
         return gn_fail_errno(writer->ctx, GERNE_EIO, "cannot rename to '%s'", writer->path);
-    gerne_status status = sync_directory_of(writer->ctx, writer->path);
+    gerne_status status = durable ? sync_directory_of(writer->ctx, writer->path) : GERNE_OK;
     writer_free(writer);
     *handle = NULL;
     return status;
+}
+
+gerne_status gn_write_commit(gn_writer **handle)
+{
+    return commit(handle, true);
+}
+
+gerne_status gn_write_commit_quick(gn_writer **handle)
+{
+    return commit(handle, false);
 }
 
 void gn_write_abort(gn_writer *writer)

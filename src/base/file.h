@@ -25,7 +25,9 @@ typedef struct gn_writer gn_writer;
 GERNE_CHECKED gerne_status gn_write_open(gerne_ctx *ctx, const char *path, gn_writer **out);
 GERNE_CHECKED gerne_status gn_write(gn_writer *writer, const void *bytes, size_t size);
 GERNE_CHECKED gerne_status
-gn_write_commit(gn_writer **writer);    /* sets *writer to NULL on success */
+gn_write_commit(gn_writer **writer); /* sets *writer to NULL on success */
+/* The same without waiting for the disk: for many files that can be made again. */
+GERNE_CHECKED gerne_status gn_write_commit_quick(gn_writer **writer);
 void gn_write_abort(gn_writer *writer); /* takes NULL */
 
 /* All of the above in one call. */

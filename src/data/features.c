@@ -31,9 +31,10 @@ static bool attributes_unknown(const gn_data_options *options)
     return options->a && strcmp(options->a, "none") == 0;
 }
 
-/* Where y, a and split stand in a CSV; -1 when they do not. */
+/* Where y, a and split stand in a CSV; -1 when they do not. unused is an attribute that is there
+ * but not wanted: it is not a feature either. */
 typedef struct label_columns {
-    ptrdiff_t y, a, split;
+    ptrdiff_t y, a, split, unused;
 } label_columns;
 
 static gerne_status one_column(gn_csv *csv, const char *named, const char *usual, ptrdiff_t *out)
@@ -51,7 +52,10 @@ static gerne_status find_labels(gn_csv *csv, const gn_data_options *options, lab
     GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &y));
     out->y = (ptrdiff_t)y;
     out->a = -1;
-    if (!attributes_unknown(options))
+    out->unused = -1;
+    if (attributes_unknown(options))
+        out->unused = gn_csv_column(csv, "a");
+    else
         GN_TRY(one_column(csv, options->a, "a", &out->a));
     return one_column(csv, options->split_column, "split", &out->split);
 }
@@ -118,7 +122,7 @@ static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, const label_columns
                    sizeof *out->values, "features"));
     for (size_t column = 0; column < gn_csv_columns(csv); column++) {
         if ((ptrdiff_t)column == labels->y || (ptrdiff_t)column == labels->a ||
-            (ptrdiff_t)column == labels->split)
+            (ptrdiff_t)column == labels->split || (ptrdiff_t)column == labels->unused)
             continue;
         double value;
         if (!gn_parse_double(gn_csv_cell(csv, column), &value) || isinf(value))
@@ -134,9 +138,10 @@ static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_opt
 {
     label_columns labels;
     GN_TRY(find_labels(csv, options, &labels));
-    out->columns = gn_csv_columns(csv) - 1 - (labels.a >= 0) - (labels.split >= 0);
-    if (out->columns == 0 || gn_csv_columns(csv) < 2)
+    size_t taken = 1 + (labels.a >= 0) + (labels.split >= 0) + (labels.unused >= 0);
+    if (gn_csv_columns(csv) <= taken)
         return gn_fail(ctx, GERNE_EDATA, "%s has no column of features", options->file);
+    out->columns = gn_csv_columns(csv) - taken;
     GN_TRY(gn_rows_open(ctx, true, labels.a >= 0, &out->rows));
     for (;;) {
         bool more;

@@ -1,0 +1,117 @@
+#include "data/export.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/image.h"
+
+enum { NAME_BYTES = 64, PATH_BYTES = 4096, PER_FOLDER = 1000 };
+
+static void name_of(const gn_dataset *dataset, size_t i, char name[NAME_BYTES])
+{
+    size_t row = gn_dataset_row(dataset, i);
+    snprintf(name, NAME_BYTES, "%s/%03zu/%06zu.png", gn_split_name((gn_split)dataset->split[i]),
+             row / PER_FOLDER, row);
+}
+
+typedef struct export_job {
+    const gn_dataset *dataset;
+    const char *directory;
+} export_job;
+
+static gerne_status export_sample(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    const export_job *job = user;
+    const gn_dataset *dataset = job->dataset;
+    char name[NAME_BYTES], path[PATH_BYTES + NAME_BYTES];
+    uint8_t *pixels;
+    GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_D, dataset->dimension, &pixels));
+    GN_TRY(dataset->source->load(ctx, dataset->source, scratch, gn_dataset_row(dataset, index),
+                                 pixels, NULL));
+    gn_image image = {dataset->height, dataset->width, pixels};
+    gn_text bytes = {0};
+    name_of(dataset, index, name);
+    snprintf(path, sizeof path, "%s/%s", job->directory, name);
+    gerne_status status = gn_png_encode(ctx, &image, &bytes);
+    gn_writer *writer = NULL;
+    if (status == GERNE_OK)
+        status = gn_write_open(ctx, path, &writer);
+    if (status == GERNE_OK)
+        status = gn_write(writer, bytes.bytes, bytes.size);
+    if (status == GERNE_OK)
+        status = gn_write_commit_quick(&writer);
+    gn_write_abort(writer);
+    gn_text_free(&bytes);
+    return status;
+}
+
+static gerne_status check_folder(gerne_ctx *ctx, const char *directory)
+{
+    if (strlen(directory) >= PATH_BYTES - NAME_BYTES)
+        return gn_fail(ctx, GERNE_EUSAGE, "the path '%s' is too long", directory);
+    DIR *folder = opendir(directory);
+    if (!folder)
+        return gn_make_directory(ctx, directory);
+    size_t entries = 0;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(folder);
+    if (!entries)
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "the folder '%s' is not empty", directory);
+    gn_hint(ctx, "choose another with --out");
+    return GERNE_EUSAGE;
+}
+
+/* Once for each, before the threads start. */
+static gerne_status make_folders(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory)
+{
+    char last[NAME_BYTES] = "", name[NAME_BYTES], path[PATH_BYTES + NAME_BYTES];
+    for (size_t i = 0; i < dataset->n; i++) {
+        name_of(dataset, i, name);
+        *strrchr(name, '/') = '\0';
+        if (strcmp(name, last) == 0)
+            continue;
+        snprintf(last, sizeof last, "%s", name);
+        snprintf(path, sizeof path, "%s/%s", directory, name);
+        GN_TRY(gn_make_directory(ctx, path));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status write_metadata(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory)
+{
+    char path[PATH_BYTES], name[NAME_BYTES];
+    gn_text text = {0};
+    gerne_status status = gn_text_add(ctx, &text, "id,filename,split,y,a,class,attribute\n");
+    for (size_t i = 0; status == GERNE_OK && i < dataset->n; i++) {
+        name_of(dataset, i, name);
+        status = gn_text_add(ctx, &text, "%zu,%s,%d,%d,%d,%s,%s\n", gn_dataset_row(dataset, i),
+                             name, dataset->split[i], dataset->y[i], dataset->a[i],
+                             dataset->class_names[dataset->y[i]],
+                             dataset->attribute_names[dataset->a[i]]);
+    }
+    snprintf(path, sizeof path, "%s/metadata.csv", directory);
+    if (status == GERNE_OK)
+        status = gn_file_write(ctx, path, text.bytes, text.size);
+    gn_text_free(&text);
+    return status;
+}
+
+gerne_status gn_dataset_export(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory,
+                               int threads)
+{
+    if (dataset->field != GN_PIXELS || !dataset->y || !dataset->a ||
+        (dataset->source->file != NULL)) {
+        gn_fail(ctx, GERNE_EUSAGE, "the format %s is not made, it is read", dataset->format);
+        gn_hint(ctx, "'gerne data make' writes synthetic, c-mnist and c-cifar10");
+        return GERNE_EUSAGE;
+    }
+    export_job job = {dataset, directory};
+    GN_TRY(check_folder(ctx, directory));
+    GN_TRY(make_folders(ctx, dataset, directory));
+    GN_TRY(gn_parallel(ctx, threads, dataset->n, "write images", export_sample, &job, NULL));
+    return write_metadata(ctx, dataset, directory);
+}
