@@ -138,7 +138,7 @@ static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_opt
 {
     label_columns labels;
     GN_TRY(find_labels(csv, options, &labels));
-    size_t taken = 1 + (labels.a >= 0) + (labels.split >= 0) + (labels.unused >= 0);
+    size_t taken = 1u + (labels.a >= 0) + (labels.split >= 0) + (labels.unused >= 0);
     if (gn_csv_columns(csv) <= taken)
         return gn_fail(ctx, GERNE_EDATA, "%s has no column of features", options->file);
     out->columns = gn_csv_columns(csv) - taken;

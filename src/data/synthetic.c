@@ -1,7 +1,8 @@
 /* synthetic.c - the embedded dataset: shapes on coloured ground, made from the seed alone.
  *
- * The class is the shape, faint and a little moved; the attribute is the colour of the ground,
- * which a linear model sees at once. In the training split the colour follows the class except for
+ * The class is the shape, a little moved, lighter or darker than the ground by chance, so that no
+ * single pixel tells it; the attribute is the colour of the ground, which a linear model sees at
+ * once. In the training split the colour follows the class except for
  * a share `ratio` of the samples; validation and test have every colour equally often.
  */
 #include <assert.h>
@@ -23,8 +24,8 @@ enum { STEP_ASSIGN = 0, STEP_PAINT = 2 };
 /* How an image is painted, in units of the full brightness and of the image's side. These make
  * colour easy and shape hard: ERM falls for the colour with 1 % of minority samples, while a small
  * MLP still learns the shape from balanced batches. */
-static const double contrast = 0.16, jitter = 0.05, smallest = 0.66, largest = 0.78;
-static const double noise_common = 0.1, noise_channel = 0.05;
+static const double contrast = 0.26, jitter = 0.05, smallest = 0.66, largest = 0.78;
+static const double noise_common = 0.07, noise_channel = 0.04;
 static const double darkest = 0.5, brightest = 0.8;
 
 typedef struct shape {
@@ -116,11 +117,12 @@ static gerne_status paint(gerne_ctx *ctx, const gn_source *source, gn_scratch *s
     double x0 = side * (0.5 + between(&stream, -jitter, jitter)) - cell * GRID / 2;
     double y0 = side * (0.5 + between(&stream, -jitter, jitter)) - cell * GRID / 2;
     double light = between(&stream, darkest, brightest);
+    double sign = gn_random_below(&stream, 2) ? 1 : -1;
     const double *ground = self->ground[self->a[row]];
     for (size_t i = 0; i < self->size * self->size; i++) {
         double u = ((double)(i % self->size) + 0.5 - x0) / cell;
         double v = ((double)(i / self->size) + 0.5 - y0) / cell;
-        double level = contrast * pattern_at(self->cells[self->y[row]], u, v) +
+        double level = sign * contrast * pattern_at(self->cells[self->y[row]], u, v) +
                        noise_common * gn_random_normal(&stream);
         for (size_t c = 0; c < GN_CHANNELS; c++) {
             double value = light * ground[c] + level + noise_channel * gn_random_normal(&stream);
