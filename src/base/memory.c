@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,21 @@ gerne_status gn_alloc_aligned(gerne_ctx *ctx, size_t count, size_t size, const c
 void gn_free(void *pointer)
 {
     free(pointer);
+}
+
+size_t gn_memory_available(void)
+{
+    FILE *file = fopen("/proc/meminfo", "re");
+    if (!file)
+        return SIZE_MAX;
+    char line[128];
+    unsigned long long kib;
+    size_t bytes = SIZE_MAX;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
+            bytes = (size_t)kib * 1024;
+    fclose(file);
+    return bytes;
 }
 
 /* An arena is a list of chunks, the newest first; each new one is at least as large as the last. */

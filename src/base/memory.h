@@ -24,6 +24,9 @@ void gn_free(void *pointer); /* takes NULL */
 /* false when the product overflows. */
 bool gn_multiply(size_t a, size_t b, size_t *product);
 
+/* Bytes that could be had now without swapping; SIZE_MAX when the system does not tell. */
+size_t gn_memory_available(void);
+
 /* An arena: many small things that are freed together. */
 typedef struct gn_arena gn_arena;
 

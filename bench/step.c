@@ -1,0 +1,150 @@
+/* step.c - one optimiser step of a network on random samples: time, rate, memory.
+ *
+ * usage: bench_step ARCH SAMPLES MICRO_BATCH PRECISION REPEATS [separate]
+ * Prints one line of JSON for each repeat, so that a driver can alternate with another program.
+ * Reads a line before each repeat when standard input is not a terminal ("go"), and stops at its
+ * end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "nn/optimizer.h"
+#include "nn/weighted.h"
+
+typedef struct workload {
+    const char *name, *arch;
+    gn_sample_shape shape;
+    int64_t classes;
+} workload;
+
+static const workload workloads[] = {
+    {"mlp", "mlp", {3, 28, 28}, 10},
+    {"resnet18", "resnet18", {3, 32, 32}, 10},
+    {"resnet50", "resnet50", {3, 224, 224}, 2},
+};
+
+static gerne_ctx *ctx;
+
+static void must(gerne_status status)
+{
+    if (status == GERNE_OK)
+        return;
+    fprintf(stderr, "bench: %s\n", gerne_message(ctx));
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void random_samples(gn_samples *s, size_t count, size_t bytes, int64_t classes)
+{
+    uint8_t *pixels = malloc(count * bytes);
+    const uint8_t **pointers = malloc(count * sizeof *pointers);
+    int32_t *labels = malloc(count * sizeof *labels);
+    float *weights = malloc(count * sizeof *weights);
+    if (!pixels || !pointers || !labels || !weights)
+        exit(1);
+    gn_stream stream = gn_stream_at(1, GN_RNG_TEST, 0, 0);
+    for (size_t i = 0; i < count * bytes; i++)
+        pixels[i] = (uint8_t)gn_random_u64(&stream);
+    for (size_t i = 0; i < count; i++) {
+        pointers[i] = pixels + i * bytes;
+        labels[i] = (int32_t)(i % (size_t)classes);
+        weights[i] = (i < count / 2 ? -1.0f : 2.0f) * 2.0f / (float)count; /* beta = 1 */
+    }
+    *s = (gn_samples){.count = count, .pixels = pointers, .labels = labels, .weights = weights};
+    for (int c = 0; c < 3; c++)
+        s->scale[c] = 1.0f / 255;
+}
+
+/* Two batches with statistics of their own: one after the other. */
+static void run_step(gn_network *net, gn_optimizer *optimizer, const gn_samples *all)
+{
+    gn_outcome outcome = {0};
+    size_t batch = (size_t)gn_network_batch(net);
+    if (gn_network_couples_samples(net)) {
+        for (size_t first = 0; first < all->count; first += batch) {
+            gn_samples part = *all;
+            part.count = batch;
+            part.pixels += first;
+            part.labels += first;
+            part.weights += first;
+            must(gn_weighted_pass(ctx, net, &part, first > 0, &outcome));
+        }
+    } else {
+        must(gn_weighted_pass(ctx, net, all, false, &outcome));
+    }
+    gn_optimizer_step(optimizer, 0.01);
+}
+
+static double time_products(gn_network *net, size_t count)
+{
+    size_t passes = (count + (size_t)gn_network_batch(net) - 1) / (size_t)gn_network_batch(net);
+    must(gn_network_set_mode(ctx, net, GN_TRAIN));
+    double best = 1e30;
+    for (int i = 0; i < 3; i++) {
+        double start = now();
+        for (size_t p = 0; p < passes; p++)
+            must(gn_network_run_products(ctx, net));
+        double seconds = now() - start;
+        best = seconds < best ? seconds : best;
+    }
+    return best;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 6) {
+        fprintf(stderr, "usage: bench_step ARCH SAMPLES MICRO_BATCH fp32|bf16 REPEATS\n");
+        return 2;
+    }
+    const workload *w = NULL;
+    for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++)
+        if (strcmp(workloads[i].name, argv[1]) == 0)
+            w = &workloads[i];
+    size_t count = (size_t)atol(argv[2]);
+    int64_t batch = atol(argv[3]);
+    gn_precision precision = strcmp(argv[4], "bf16") == 0 ? GN_BF16 : GN_FP32;
+    int repeats = atoi(argv[5]);
+    if (!w || !count || batch < 1 || repeats < 1 || gerne_ctx_new(&ctx) != GERNE_OK)
+        return 2;
+    static const int64_t hidden[] = {100, 100};
+    gn_model_options options = {.arch = w->arch, .hidden = {hidden, 2}};
+    gn_device *device;
+    gn_network *net;
+    gn_optimizer *optimizer;
+    gn_optimizer_options sgd = {.optimizer = GN_SGD, .momentum = 0.9, .weight_decay = 0.01};
+    must(gn_device_new(ctx, 2, precision, &device));
+    must(gn_network_new(ctx, device, &options, w->shape, w->classes, batch, &net));
+    must(gn_network_initialize(ctx, net, 1));
+    must(gn_optimizer_new(ctx, &sgd, gn_network_trained(net), &optimizer));
+    gn_samples samples;
+    random_samples(&samples, count, (size_t)gn_network_input_size(net), w->classes);
+    run_step(net, optimizer, &samples); /* compiles, warms up */
+    double bound = time_products(net, count);
+    char line[64];
+    for (int i = 0; i < repeats && (i == 0 || fgets(line, sizeof line, stdin)); i++) {
+        double start = now();
+        run_step(net, optimizer, &samples);
+        double seconds = now() - start;
+        struct rusage usage;
+        getrusage(RUSAGE_SELF, &usage);
+        double flops = 3 * gn_network_flops(net) * (double)count;
+        printf("{\"seconds\": %.6f, \"samples_per_s\": %.2f, \"gflops\": %.2f, "
+               "\"peak_mib\": %.1f, \"bound_seconds\": %.6f, \"emulated\": %s}\n",
+               seconds, (double)count / seconds, flops / seconds * 1e-9,
+               (double)usage.ru_maxrss / 1024, bound,
+               gn_device_emulates(device) ? "true" : "false");
+        fflush(stdout);
+    }
+    return 0;
+}

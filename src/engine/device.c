@@ -1,0 +1,87 @@
+#include "engine/internal.h"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+gerne_status gn_dnnl(gerne_ctx *ctx, dnnl_status_t status, const char *what)
+{
+    switch (status) {
+    case dnnl_success:
+        return GERNE_OK;
+    case dnnl_out_of_memory:
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory for a kernel");
+    case dnnl_unimplemented:
+        return gn_fail(ctx, GERNE_EUNSUPPORTED, "oneDNN has no kernel for this layer (%s)", what);
+    default:
+        return gn_fail(ctx, GERNE_EINTERNAL, "oneDNN refused (%d): %s", (int)status, what);
+    }
+}
+
+/* oneDNN 2.6 computes in bfloat16 only with 512-bit vectors. */
+static bool cpu_has_bf16(void)
+{
+    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    return ((unsigned)isa & (unsigned)dnnl_cpu_isa_avx512_core) ==
+           (unsigned)dnnl_cpu_isa_avx512_core;
+}
+
+gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, gn_device **out)
+{
+    gn_device *device;
+    *out = NULL;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *device, "the engine", &device));
+#ifdef _OPENMP
+    if (threads > 0)
+        omp_set_num_threads(threads);
+    device->threads = omp_get_max_threads();
+#else
+    device->threads = threads > 0 ? threads : 1;
+#endif
+    device->precision = precision;
+    device->emulates = precision == GN_BF16 && !cpu_has_bf16();
+    gerne_status status =
+        gn_dnnl(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0), "creating the engine");
+    if (status == GERNE_OK)
+        status =
+            gn_dnnl(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order),
+                    "creating a stream");
+    if (status != GERNE_OK) {
+        gn_device_close(device);
+        return status;
+    }
+    *out = device;
+    return GERNE_OK;
+}
+
+void gn_device_close(gn_device *device)
+{
+    if (!device)
+        return;
+    if (device->stream)
+        dnnl_stream_destroy(device->stream);
+    if (device->engine)
+        dnnl_engine_destroy(device->engine);
+    gn_free(device);
+}
+
+int gn_device_threads(const gn_device *device)
+{
+    return device->threads;
+}
+
+gn_precision gn_device_precision(const gn_device *device)
+{
+    return device->precision;
+}
+
+bool gn_device_emulates(const gn_device *device)
+{
+    return device->emulates;
+}
+
+gerne_status gn_device_wait(gerne_ctx *ctx, gn_device *device)
+{
+    GN_DNNL(ctx, dnnl_stream_wait(device->stream));
+    return GERNE_OK;
+}

@@ -1,0 +1,27 @@
+/* device.h - where networks run: the CPU through oneDNN, a number of threads, a precision. */
+#ifndef GN_ENGINE_DEVICE_H
+#define GN_ENGINE_DEVICE_H
+
+#include "base/status.h"
+
+typedef enum gn_precision {
+    GN_FP32,
+    GN_BF16, /* convolutions and matrix products in bfloat16; weights, sums and losses in fp32 */
+} gn_precision;
+
+typedef struct gn_device gn_device;
+
+/* threads 0: as many as OpenMP would take. Where the CPU has no bfloat16 arithmetic, GN_BF16 rounds
+ * at the same places and computes in fp32: the same numbers to within its sums, not the speed. */
+GERNE_CHECKED gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision,
+                                         gn_device **out);
+void gn_device_close(gn_device *device);
+
+int gn_device_threads(const gn_device *device);
+gn_precision gn_device_precision(const gn_device *device);
+bool gn_device_emulates(const gn_device *device); /* bf16 by rounding */
+
+/* Waits until everything asked for is done. */
+GERNE_CHECKED gerne_status gn_device_wait(gerne_ctx *ctx, gn_device *device);
+
+#endif

@@ -1,0 +1,162 @@
+#include "engine/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+gerne_status gn_graph_new(gerne_ctx *ctx, gn_device *device, gn_graph **out)
+{
+    GN_TRY(gn_alloc(ctx, 1, sizeof **out, "a network", out));
+    (*out)->device = device;
+    (*out)->ctx = ctx;
+    (*out)->output = -1;
+    gerne_status status = gn_arena_new(ctx, &(*out)->arena);
+    if (status != GERNE_OK) {
+        gn_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void gn_graph_close(gn_graph *graph)
+{
+    if (!graph)
+        return;
+    gn_arena_close(graph->arena);
+    gn_free(graph->nodes);
+    gn_free(graph->parameters);
+    gn_free(graph->fixed);
+    gn_free(graph);
+}
+
+const gn_node *gn_node_at(const gn_graph *graph, gn_value value)
+{
+    if (graph->failed != GERNE_OK || value < 0 || (size_t)value >= graph->node_count)
+        return NULL;
+    return &graph->nodes[value];
+}
+
+static gerne_status add_node(gn_graph *graph, gn_node node, const void *options,
+                             size_t options_size)
+{
+    GN_TRY(gn_grow(graph->ctx, &graph->nodes, &graph->node_capacity, graph->node_count + 1,
+                   sizeof *graph->nodes, "a network"));
+    if (options) {
+        void *copy;
+        GN_TRY(gn_arena_alloc(graph->ctx, graph->arena, 1, options_size, &copy));
+        memcpy(copy, options, options_size);
+        node.options = copy;
+    }
+    for (int i = 1; i < node.ndims; i++)
+        if (node.dims[i] < 1 || node.dims[i] > INT32_MAX)
+            return gn_fail(graph->ctx, GERNE_EUSAGE, "a layer would have a side of %lld",
+                           (long long)node.dims[i]);
+    node.value = (gn_value)graph->node_count;
+    graph->nodes[graph->node_count++] = node;
+    return GERNE_OK;
+}
+
+gn_value gn_add_node(gn_graph *graph, const gn_layer *layer, const gn_value *inputs, int count,
+                     int ndims, const int64_t *dims, const void *options, size_t options_size)
+{
+    if (graph->failed != GERNE_OK)
+        return -1;
+    gn_node node = {.layer = layer, .input_count = count, .ndims = ndims};
+    for (int i = 0; i < count; i++)
+        node.inputs[i] = inputs[i];
+    memcpy(node.dims, dims, (size_t)ndims * sizeof *dims);
+    node.dims[0] = 1;
+    graph->failed = add_node(graph, node, options, options_size);
+    return graph->failed == GERNE_OK ? (gn_value)graph->node_count - 1 : -1;
+}
+
+static gerne_status add_parameter(gn_graph *graph, const gn_parameter *parameter,
+                                  const float *fixed)
+{
+    size_t count = graph->parameter_count;
+    GN_TRY(gn_grow(graph->ctx, &graph->parameters, &graph->parameter_capacity, count + 1,
+                   sizeof *graph->parameters, "a network"));
+    GN_TRY(gn_grow(graph->ctx, &graph->fixed, &graph->fixed_capacity, count + 1,
+                   sizeof *graph->fixed, "a network"));
+    graph->parameters[count] = *parameter;
+    graph->fixed[count] = fixed;
+    gn_node *node = &graph->nodes[graph->node_count - 1];
+    node->parameters[node->parameter_count++] = (int)count;
+    graph->parameter_count++;
+    return GERNE_OK;
+}
+
+void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
+                      int ndims, const int64_t *dims, const float *fixed)
+{
+    if (graph->failed != GERNE_OK)
+        return;
+    gn_parameter p = {.role = role, .ndims = ndims, .size = 1};
+    int length = snprintf(p.name, sizeof p.name, "%s.%s", name, suffix);
+    if (length < 0 || (size_t)length >= sizeof p.name) {
+        graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "the name '%s' is too long", name);
+        return;
+    }
+    for (int i = 0; i < ndims; i++) {
+        p.dims[i] = dims[i];
+        if (__builtin_mul_overflow(p.size, dims[i], &p.size) || p.size > INT64_C(1) << 40) {
+            graph->failed = gn_fail(graph->ctx, GERNE_EUSAGE, "'%s' would be too large", p.name);
+            return;
+        }
+    }
+    graph->failed = add_parameter(graph, &p, fixed);
+}
+
+gn_value gn_input_image(gn_graph *graph, int64_t channels, int64_t height, int64_t width)
+{
+    return gn_add_node(graph, NULL, NULL, 0, 4, (int64_t[]){1, channels, height, width}, NULL, 0);
+}
+
+gn_value gn_input_features(gn_graph *graph, int64_t count)
+{
+    return gn_add_node(graph, NULL, NULL, 0, 2, (int64_t[]){1, count}, NULL, 0);
+}
+
+gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output)
+{
+    if (graph->failed != GERNE_OK)
+        return graph->failed;
+    const gn_node *node = gn_node_at(graph, output);
+    if (!node || node->ndims != 2)
+        return gn_fail(ctx, GERNE_EINTERNAL, "a network must end in features");
+    graph->output = output;
+    return GERNE_OK;
+}
+
+static int64_t size_of(const gn_node *node)
+{
+    int64_t size = 1;
+    for (int i = 1; i < node->ndims; i++)
+        size *= node->dims[i];
+    return size;
+}
+
+int64_t gn_graph_input_size(const gn_graph *graph)
+{
+    return size_of(&graph->nodes[0]);
+}
+
+int64_t gn_graph_output_size(const gn_graph *graph)
+{
+    return size_of(&graph->nodes[graph->output]);
+}
+
+bool gn_graph_couples_samples(const gn_graph *graph)
+{
+    for (size_t i = 0; i < graph->parameter_count; i++)
+        if (graph->parameters[i].role == GN_MEAN)
+            return true;
+    return false;
+}
+
+double gn_graph_flops(const gn_graph *graph)
+{
+    double flops = 0;
+    for (size_t i = 0; i < graph->node_count; i++)
+        flops += graph->nodes[i].flops;
+    return flops;
+}

@@ -1,0 +1,142 @@
+/* graph.h - networks as the engine sees them.
+ *
+ *   graph    what is computed: layers and the parameters they own; no memory
+ *   store    the parameters of one or more graphs: one block of values, one of gradients, one of
+ *            statistics; weights lie in the layout that the kernels like best
+ *   program  a graph compiled for one batch size: a flat list of kernel calls and one block of
+ *            memory, planned once; running it allocates nothing
+ *
+ * A value is the output of a layer; the builder calls below return it. The first failure sticks to
+ * the graph, so that networks read without a test after every line: gn_graph_finish reports it.
+ */
+#ifndef GN_ENGINE_GRAPH_H
+#define GN_ENGINE_GRAPH_H
+
+#include "engine/device.h"
+
+enum { GN_DIMS_MAX = 4, GN_NAME_MAX = 64 };
+
+typedef int gn_value;
+typedef struct gn_graph gn_graph;
+
+/* ---- building ---- */
+
+GERNE_CHECKED gerne_status gn_graph_new(gerne_ctx *ctx, gn_device *device, gn_graph **out);
+void gn_graph_close(gn_graph *graph);
+
+gn_value gn_input_image(gn_graph *graph, int64_t channels, int64_t height, int64_t width);
+gn_value gn_input_features(gn_graph *graph, int64_t count);
+
+typedef struct gn_convolution {
+    int64_t outputs, kernel, stride, padding;
+    const float *fixed; /* [outputs][inputs][kernel][kernel]: constant weights, lent; else NULL */
+} gn_convolution;
+
+gn_value gn_convolve(gn_graph *graph, gn_value input, const char *name,
+                     const gn_convolution *convolution);
+
+/* Normalises over batch and space, scales, shifts, and applies ReLU when asked. */
+gn_value gn_normalize(gn_graph *graph, gn_value input, const char *name, bool relu);
+
+/* [outputs][inputs] weights and a bias, then ReLU when asked; images are flattened. */
+gn_value gn_linear(gn_graph *graph, gn_value input, const char *name, int64_t outputs, bool relu);
+
+gn_value gn_max_pool(gn_graph *graph, gn_value input, int64_t kernel, int64_t stride,
+                     int64_t padding);
+gn_value gn_average_all(gn_graph *graph, gn_value input); /* over space: image -> features */
+gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b);
+
+/* Declares the output (features) and reports the first failure of the builder calls. */
+GERNE_CHECKED gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output);
+
+int64_t gn_graph_input_size(const gn_graph *graph); /* numbers a sample */
+int64_t gn_graph_output_size(const gn_graph *graph);
+bool gn_graph_couples_samples(const gn_graph *graph); /* has normalisation layers */
+
+/* The multiply-add pairs of one sample's forward pass, times two. */
+double gn_graph_flops(const gn_graph *graph);
+
+/* ---- parameters ---- */
+
+typedef enum gn_role {
+    GN_WEIGHT, /* of a convolution [o][i][h][w] or a linear layer [o][i] */
+    GN_BIAS,
+    GN_SCALE, /* of a normalisation */
+    GN_SHIFT,
+    GN_MEAN, /* running statistics: not trained */
+    GN_VARIANCE,
+    GN_FIXED, /* constants: not trained, not saved */
+} gn_role;
+
+typedef struct gn_parameter {
+    char name[GN_NAME_MAX]; /* "layer1.0.conv1.weight" */
+    gn_role role;
+    int ndims;
+    int64_t dims[GN_DIMS_MAX];
+    int64_t size; /* the product of dims */
+    int graph;    /* which of the store's graphs it belongs to */
+} gn_parameter;
+
+typedef struct gn_store gn_store;
+
+/* batch is the size that layouts are chosen for; any other works too. */
+GERNE_CHECKED gerne_status gn_store_new(gerne_ctx *ctx, gn_device *device, gn_graph *const *graphs,
+                                        int count, int64_t batch, gn_store **out);
+void gn_store_close(gn_store *store);
+
+int gn_store_count(const gn_store *store);
+const gn_parameter *gn_store_parameter(const gn_store *store, int index);
+
+/* One parameter in plain order (that of gn_parameter.dims). */
+GERNE_CHECKED gerne_status gn_store_get(gerne_ctx *ctx, const gn_store *store, int index,
+                                        float *plain);
+GERNE_CHECKED gerne_status gn_store_set(gerne_ctx *ctx, gn_store *store, int index,
+                                        const float *plain);
+GERNE_CHECKED gerne_status gn_store_get_gradient(gerne_ctx *ctx, const gn_store *store, int index,
+                                                 float *plain);
+
+/* The trained parameters as one flat block, whatever their layout, and their gradients; the part of
+ * one graph is contiguous. Padding inside is zero and stays zero under any elementwise update. */
+typedef struct gn_block {
+    float *values, *gradients;
+    size_t size;
+} gn_block;
+
+gn_block gn_store_block(const gn_store *store);
+gn_block gn_store_part(const gn_store *store, int graph);
+float *gn_store_statistics(const gn_store *store, size_t *size);
+
+/* ---- programs ---- */
+
+typedef enum gn_mode {
+    GN_TRAIN,        /* normalisation by the batch's statistics; running ones are updated */
+    GN_TRAIN_FROZEN, /* normalisation by the running statistics, which stay; scale and shift train
+                      */
+    GN_INFER,        /* forward only */
+} gn_mode;
+
+typedef struct gn_program gn_program;
+
+/* input_gradient: backward also computes the gradient of the input. */
+GERNE_CHECKED gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store,
+                                          int64_t batch, gn_mode mode, bool input_gradient,
+                                          gn_program **out);
+void gn_program_close(gn_program *program);
+
+float *gn_program_input(gn_program *program);              /* [batch][input size], to be filled */
+const float *gn_program_output(const gn_program *program); /* [batch][output size] */
+float *gn_program_output_gradient(gn_program *program);    /* to be filled before backward */
+const float *gn_program_input_gradient(const gn_program *program);
+size_t gn_program_memory(const gn_program *program); /* bytes of its block */
+
+GERNE_CHECKED gerne_status gn_program_forward(gerne_ctx *ctx, gn_program *program);
+
+/* Adds to the gradients in the store, or replaces them when accumulate is false. */
+GERNE_CHECKED gerne_status gn_program_backward(gerne_ctx *ctx, gn_program *program,
+                                               bool accumulate);
+
+/* The convolution and linear kernels of the program alone, once each on whatever is in memory: the
+ * bound that a step cannot beat (for benchmarks). */
+GERNE_CHECKED gerne_status gn_program_run_products(gerne_ctx *ctx, gn_program *program);
+
+#endif

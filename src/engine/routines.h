@@ -1,0 +1,13 @@
+/* routines.h - the few flat loops that are ours: what oneDNN has no primitive for. */
+#ifndef GN_ENGINE_ROUTINES_H
+#define GN_ENGINE_ROUTINES_H
+
+#include "engine/internal.h"
+
+gn_routine gn_round_in_place;    /* x */
+gn_routine gn_round_copy;        /* from, to */
+gn_routine gn_copy_to;           /* from, to */
+gn_routine gn_add_to;            /* from, sum */
+gn_routine gn_update_statistics; /* mean, variance, running mean, running variance; number = n */
+
+#endif

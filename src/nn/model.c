@@ -1,0 +1,56 @@
+#include "nn/model.h"
+
+#include <string.h>
+
+#define OPTION(key) offsetof(gn_model_options, key)
+
+const gn_option gn_model_option_table[] = {
+    {"arch", GN_TEXT, OPTION(arch), .fallback = "mlp",
+     .help = "the network; 'gerne models' lists them"},
+    {"hidden", GN_INTS, OPTION(hidden), .fallback = "100,100,100", .min = 1, .max = 1e6,
+     .help = "widths of the hidden layers (mlp)"},
+    {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,
+     .help = "start from this safetensors or PyTorch file; a head of another size is replaced"},
+    {"variant", GN_CHOICE, OPTION(variant), .fallback = "v1.5", .choices = "v1.5|v1",
+     .help = "where a bottleneck block strides: in its 3x3 (v1.5) or first 1x1 convolution (v1)"},
+    {"stem", GN_CHOICE, OPTION(stem), .fallback = "imagenet", .choices = "imagenet|cifar",
+     .help = "how a ResNet begins: 7x7 stride 2 and pooling, or 3x3 for small images"},
+    {"freeze", GN_CHOICE, OPTION(freeze), .fallback = "none", .choices = "none|body|head",
+     .help = "the part that is not trained"},
+    {"bn", GN_CHOICE, OPTION(bn), .fallback = "separate", .choices = "separate|concat|frozen",
+     .help = "batch normalisation: own statistics for each of two batches, common ones, or the "
+             "running ones unchanged"},
+};
+const size_t gn_model_option_count = sizeof gn_model_option_table / sizeof gn_model_option_table[0];
+
+const gn_architecture *const gn_architectures[] = {
+    &gn_linear_architecture,
+    &gn_mlp_architecture,
+    &gn_resnet18_architecture,
+    &gn_resnet34_architecture,
+    &gn_resnet50_architecture,
+    &gn_resnet20_architecture,
+    NULL,
+};
+
+gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name, const gn_architecture **out)
+{
+    enum { MAX = 32 };
+    const char *names[MAX];
+    size_t count = 0;
+    *out = NULL;
+    for (; gn_architectures[count] && count < MAX; count++) {
+        names[count] = gn_architectures[count]->name;
+        if (strcmp(names[count], name) == 0) {
+            *out = gn_architectures[count];
+            return GERNE_OK;
+        }
+    }
+    const char *nearest = gn_nearest(name, names, count);
+    gn_fail(ctx, GERNE_EUSAGE, "model.arch: there is no network '%s'", name);
+    if (nearest)
+        gn_hint(ctx, "did you mean '%s'?", nearest);
+    else
+        gn_hint(ctx, "'gerne models' lists the networks");
+    return GERNE_EUSAGE;
+}

@@ -1,0 +1,324 @@
+#include "nn/network.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum { MODES = 3 };
+
+struct gn_network {
+    gn_device *device;
+    gn_model_options options;
+    const gn_architecture *architecture;
+    gn_sample_shape shape;
+    int64_t classes, batch, features;
+    gn_graph *graphs[2];
+    gn_store *store;
+    gn_program *bodies[MODES], *heads[MODES];
+    gn_program *body, *head; /* of the present mode */
+    gn_mode body_mode;
+};
+
+/* ---- building ---- */
+
+static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
+{
+    bool image = n->shape.height > 0;
+    if (n->architecture->wants_images && !image) {
+        gn_fail(ctx, GERNE_EUSAGE, "model.arch: '%s' needs images, but the data are features",
+                n->architecture->name);
+        gn_hint(ctx, "use --model.arch linear or mlp");
+        return GERNE_EUSAGE;
+    }
+    if (n->shape.channels < 1 || n->shape.height < 0 || (image && n->shape.width < 1) ||
+        n->classes < 1 || n->batch < 1)
+        return gn_fail(ctx, GERNE_EUSAGE, "a network needs samples, classes and a batch size");
+    return GERNE_OK;
+}
+
+static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
+{
+    gn_graph *graph = n->graphs[GN_BODY];
+    gn_sample_shape s = n->shape;
+    /* Layers on flat vectors take an image as its numbers in channel, row, column order. */
+    gn_value input =
+        n->architecture->wants_images
+            ? gn_input_image(graph, s.channels, s.height, s.width)
+            : gn_input_features(graph, s.height ? s.channels * s.height * s.width : s.channels);
+    GN_TRY(gn_graph_finish(ctx, graph, n->architecture->body(graph, &n->options, input)));
+    n->features = gn_graph_output_size(graph);
+    return GERNE_OK;
+}
+
+static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
+{
+    gn_graph *graph = n->graphs[GN_HEAD];
+    char name[GN_NAME_MAX] = "fc";
+    if (n->architecture->layers_before_head)
+        snprintf(name, sizeof name, "fc%d", n->architecture->layers_before_head(&n->options) + 1);
+    gn_value features = gn_input_features(graph, n->features);
+    return gn_graph_finish(ctx, graph, gn_linear(graph, features, name, n->classes, false));
+}
+
+static gerne_status build(gerne_ctx *ctx, gn_network *n)
+{
+    GN_TRY(gn_architecture_find(ctx, n->options.arch, &n->architecture));
+    GN_TRY(check_shape(ctx, n));
+    GN_TRY(gn_graph_new(ctx, n->device, &n->graphs[GN_BODY]));
+    GN_TRY(gn_graph_new(ctx, n->device, &n->graphs[GN_HEAD]));
+    GN_TRY(build_body(ctx, n));
+    GN_TRY(build_head(ctx, n));
+    return gn_store_new(ctx, n->device, n->graphs, 2, n->batch, &n->store);
+}
+
+gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
+                            gn_sample_shape shape, int64_t classes, int64_t batch, gn_network **out)
+{
+    gn_network *n;
+    *out = NULL;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *n, "a network", &n));
+    n->device = device;
+    n->options = *options;
+    n->shape = shape;
+    n->classes = classes;
+    n->batch = batch;
+    gerne_status status = build(ctx, n);
+    if (status != GERNE_OK) {
+        gn_network_close(n);
+        return status;
+    }
+    *out = n;
+    return GERNE_OK;
+}
+
+void gn_network_close(gn_network *n)
+{
+    if (!n)
+        return;
+    for (int i = 0; i < MODES; i++) {
+        gn_program_close(n->bodies[i]);
+        gn_program_close(n->heads[i]);
+    }
+    gn_store_close(n->store);
+    gn_graph_close(n->graphs[GN_BODY]);
+    gn_graph_close(n->graphs[GN_HEAD]);
+    gn_free(n);
+}
+
+/* ---- initial weights ---- */
+
+static void fill_uniform(float *values, int64_t size, double limit, gn_stream *stream)
+{
+    for (int64_t i = 0; i < size; i++)
+        values[i] = (float)((2.0 * gn_random_uniform(stream) - 1.0) * limit);
+}
+
+static void fill_normal(float *values, int64_t size, double deviation, gn_stream *stream)
+{
+    for (int64_t i = 0; i < size; i++)
+        values[i] = (float)(deviation * gn_random_normal(stream));
+}
+
+static void fill_constant(float *values, int64_t size, float value)
+{
+    for (int64_t i = 0; i < size; i++)
+        values[i] = value;
+}
+
+/* weights: the layer's weight parameter (a bias is drawn like the weights it stands beside). */
+static void draw(gn_initialization rule, const gn_parameter *p, const gn_parameter *weights,
+                 float *values, gn_stream *stream)
+{
+    double fan_in = (double)weights->size / (double)weights->dims[0];
+    double fan_out = (double)weights->size / (double)weights->dims[weights->ndims > 1 ? 1 : 0];
+    bool convolution = p->ndims == 4;
+    if (p->role == GN_SCALE || p->role == GN_VARIANCE)
+        fill_constant(values, p->size, 1);
+    else if (p->role == GN_SHIFT || p->role == GN_MEAN)
+        fill_constant(values, p->size, 0);
+    else if (p->role == GN_WEIGHT && rule == GN_INIT_FAN_OUT && convolution)
+        fill_normal(values, p->size, sqrt(2.0 / fan_out), stream);
+    else if (p->role == GN_WEIGHT && rule == GN_INIT_FAN_IN)
+        fill_normal(values, p->size, sqrt(2.0 / fan_in), stream);
+    else
+        fill_uniform(values, p->size, 1.0 / sqrt(fan_in), stream);
+}
+
+gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *n, uint64_t seed)
+{
+    const gn_parameter *weights = gn_store_parameter(n->store, 0);
+    for (int i = 0; i < gn_store_count(n->store); i++) {
+        const gn_parameter *p = gn_store_parameter(n->store, i);
+        if (p->role == GN_FIXED)
+            continue;
+        if (p->role == GN_WEIGHT)
+            weights = p;
+        float *values;
+        GN_TRY(gn_alloc(ctx, (size_t)p->size, sizeof *values, p->name, &values));
+        gn_stream stream = gn_stream_at(seed, GN_RNG_INIT, 0, (uint64_t)i);
+        draw(n->architecture->initialization, p, weights, values, &stream);
+        gerne_status status = gn_store_set(ctx, n->store, i, values);
+        gn_free(values);
+        GN_TRY(status);
+    }
+    return GERNE_OK;
+}
+
+/* ---- what it is ---- */
+
+gn_store *gn_network_store(const gn_network *n)
+{
+    return n->store;
+}
+
+gn_device *gn_network_device(const gn_network *n)
+{
+    return n->device;
+}
+
+const gn_model_options *gn_network_options(const gn_network *n)
+{
+    return &n->options;
+}
+
+gn_sample_shape gn_network_shape(const gn_network *n)
+{
+    return n->shape;
+}
+
+int64_t gn_network_batch(const gn_network *n)
+{
+    return n->batch;
+}
+
+int64_t gn_network_classes(const gn_network *n)
+{
+    return n->classes;
+}
+
+int64_t gn_network_input_size(const gn_network *n)
+{
+    return gn_graph_input_size(n->graphs[GN_BODY]);
+}
+
+int64_t gn_network_feature_count(const gn_network *n)
+{
+    return n->features;
+}
+
+double gn_network_flops(const gn_network *n)
+{
+    return gn_graph_flops(n->graphs[GN_BODY]) + gn_graph_flops(n->graphs[GN_HEAD]);
+}
+
+size_t gn_network_memory(const gn_network *n)
+{
+    size_t statistics;
+    gn_store_statistics(n->store, &statistics);
+    size_t bytes = (2 * gn_store_block(n->store).size + statistics) * sizeof(float);
+    for (int i = 0; i < MODES; i++) {
+        bytes += n->bodies[i] ? gn_program_memory(n->bodies[i]) : 0;
+        bytes += n->heads[i] ? gn_program_memory(n->heads[i]) : 0;
+    }
+    return bytes;
+}
+
+bool gn_network_couples_samples(const gn_network *n)
+{
+    return gn_graph_couples_samples(n->graphs[GN_BODY]) && n->options.bn != GN_BN_FROZEN &&
+           n->options.freeze != GN_FREEZE_BODY;
+}
+
+gn_block gn_network_trained(const gn_network *n)
+{
+    if (n->options.freeze == GN_FREEZE_BODY)
+        return gn_store_part(n->store, GN_HEAD);
+    if (n->options.freeze == GN_FREEZE_HEAD)
+        return gn_store_part(n->store, GN_BODY);
+    return gn_store_block(n->store);
+}
+
+/* ---- passes ---- */
+
+static gn_mode mode_of_body(const gn_network *n, gn_mode mode)
+{
+    bool nothing_to_train = gn_store_part(n->store, GN_BODY).size == 0;
+    if (n->options.freeze == GN_FREEZE_BODY || nothing_to_train)
+        return GN_INFER;
+    return mode == GN_TRAIN && n->options.bn == GN_BN_FROZEN ? GN_TRAIN_FROZEN : mode;
+}
+
+gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
+{
+    gn_mode body_mode = mode_of_body(n, mode);
+    if (!n->bodies[body_mode])
+        GN_TRY(gn_program_new(ctx, n->graphs[GN_BODY], n->store, n->batch, body_mode, false,
+                              &n->bodies[body_mode]));
+    if (!n->heads[mode])
+        GN_TRY(gn_program_new(ctx, n->graphs[GN_HEAD], n->store, n->batch, mode,
+                              mode != GN_INFER && body_mode != GN_INFER, &n->heads[mode]));
+    n->body = n->bodies[body_mode];
+    n->head = n->heads[mode];
+    n->body_mode = body_mode;
+    return GERNE_OK;
+}
+
+float *gn_network_input(gn_network *n)
+{
+    return gn_program_input(n->body);
+}
+
+gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *n)
+{
+    return gn_program_forward(ctx, n->body);
+}
+
+const float *gn_features(const gn_network *n)
+{
+    return gn_program_output(n->body);
+}
+
+gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *features)
+{
+    memcpy(gn_program_input(n->head), features ? features : gn_features(n),
+           (size_t)(n->batch * n->features) * sizeof(float));
+    return gn_program_forward(ctx, n->head);
+}
+
+const float *gn_logits(const gn_network *n)
+{
+    return gn_program_output(n->head);
+}
+
+float *gn_logit_gradient(gn_network *n)
+{
+    return gn_program_output_gradient(n->head);
+}
+
+gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
+{
+    return gn_program_backward(ctx, n->head, accumulate);
+}
+
+const float *gn_feature_gradient(const gn_network *n)
+{
+    return gn_program_input_gradient(n->head);
+}
+
+gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *n, const float *gradient, bool accumulate)
+{
+    if (n->body_mode == GN_INFER)
+        return GERNE_OK;
+    memcpy(gn_program_output_gradient(n->body), gradient ? gradient : gn_feature_gradient(n),
+           (size_t)(n->batch * n->features) * sizeof(float));
+    return gn_program_backward(ctx, n->body, accumulate);
+}
+
+gerne_status gn_network_run_products(gerne_ctx *ctx, gn_network *n)
+{
+    GN_TRY(gn_program_run_products(ctx, n->body));
+    return gn_program_run_products(ctx, n->head);
+}

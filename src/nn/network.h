@@ -1,0 +1,68 @@
+/* network.h - a classifier: a body (samples -> features) and a head (features -> logits).
+ *
+ * A pass runs one micro-batch of a fixed size: fill gn_network_input, call gn_body_forward and
+ * gn_head_forward, write the loss's gradient into gn_logit_gradient, call gn_head_backward and
+ * gn_body_backward. Methods may edit features between body and head, or gradients between head and
+ * body. Nothing in a pass allocates.
+ */
+#ifndef GN_NN_NETWORK_H
+#define GN_NN_NETWORK_H
+
+#include "nn/model.h"
+
+typedef struct gn_network gn_network;
+
+enum { GN_BODY, GN_HEAD }; /* the store's graphs */
+
+/* batch: samples of one pass. The options are copied; their texts and lists are lent. */
+GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
+                                          const gn_model_options *options, gn_sample_shape shape,
+                                          int64_t classes, int64_t batch, gn_network **out);
+void gn_network_close(gn_network *network);
+
+/* Fresh weights: a function of the seed and of the parameter's place. */
+GERNE_CHECKED gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *network,
+                                                 uint64_t seed);
+
+gn_store *gn_network_store(const gn_network *network);
+gn_device *gn_network_device(const gn_network *network);
+const gn_model_options *gn_network_options(const gn_network *network);
+gn_sample_shape gn_network_shape(const gn_network *network);
+int64_t gn_network_batch(const gn_network *network);
+int64_t gn_network_classes(const gn_network *network);
+int64_t gn_network_input_size(const gn_network *network);
+int64_t gn_network_feature_count(const gn_network *network);
+double gn_network_flops(const gn_network *network);  /* of one sample's forward pass */
+size_t gn_network_memory(const gn_network *network); /* bytes: parameters and passes */
+
+/* A batch must be run whole: a layer that trains couples its samples. */
+bool gn_network_couples_samples(const gn_network *network);
+
+/* The mode of the passes that follow; compiled when first used. Frozen bodies only infer, and
+ * model.bn frozen turns GN_TRAIN into GN_TRAIN_FROZEN. */
+GERNE_CHECKED gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *network, gn_mode mode);
+
+float *gn_network_input(gn_network *network); /* [batch][channels][height][width] */
+GERNE_CHECKED gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *network);
+const float *gn_features(const gn_network *network); /* [batch][features], after gn_body_forward */
+
+/* features: [batch][features], or NULL for those of the body. */
+GERNE_CHECKED gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *network,
+                                           const float *features);
+const float *gn_logits(const gn_network *network); /* [batch][classes] */
+
+float *gn_logit_gradient(gn_network *network); /* [batch][classes], to be filled */
+GERNE_CHECKED gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *network, bool accumulate);
+const float *gn_feature_gradient(const gn_network *network); /* [batch][features] */
+
+/* gradient: [batch][features], or NULL for that of the head. Does nothing for a frozen body. */
+GERNE_CHECKED gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *network,
+                                            const float *gradient, bool accumulate);
+
+/* The parameters that train: all, or those of the part that is not frozen. */
+gn_block gn_network_trained(const gn_network *network);
+
+/* Products alone, for benchmarks. */
+GERNE_CHECKED gerne_status gn_network_run_products(gerne_ctx *ctx, gn_network *network);
+
+#endif

@@ -1,0 +1,105 @@
+#include "nn/network_weights.h"
+
+#include <string.h>
+
+/* The tensors of a file, by the store's index; constants are not among them. */
+static size_t saved_parameters(const gn_store *store, int *indices)
+{
+    size_t count = 0;
+    for (int i = 0; i < gn_store_count(store); i++)
+        if (gn_store_parameter(store, i)->role != GN_FIXED)
+            indices[count++] = i;
+    return count;
+}
+
+/* Converts everything before anything is set, so that a bad file changes nothing. */
+static gerne_status convert(gerne_ctx *ctx, const gn_weight *const *found, size_t count,
+                            gn_arena *arena, float **values)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!found[i])
+            continue;
+        GN_TRY(gn_arena_alloc(ctx, arena, found[i]->count, sizeof(float), &values[i]));
+        GN_TRY(gn_weight_to_f32(ctx, found[i], GN_WEIGHT_FINITE, values[i]));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *weights,
+                         gn_arena *arena, gn_match *match)
+{
+    gn_store *store = gn_network_store(network);
+    size_t total = (size_t)gn_store_count(store);
+    int *indices;
+    gn_wanted *wanted;
+    const gn_weight **found;
+    float **values;
+    GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *indices, &indices));
+    GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *wanted, &wanted));
+    GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *found, &found));
+    GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *values, &values));
+    size_t count = saved_parameters(store, indices);
+    for (size_t i = 0; i < count; i++) {
+        const gn_parameter *p = gn_store_parameter(store, indices[i]);
+        wanted[i] = (gn_wanted){
+            .name = p->name, .ndims = (size_t)p->ndims, .is_head = p->graph == GN_HEAD};
+        memcpy(wanted[i].dims, p->dims, sizeof p->dims);
+    }
+    GN_TRY(gn_weights_match(ctx, weights, wanted, count, found, match));
+    GN_TRY(convert(ctx, found, count, arena, values));
+    for (size_t i = 0; i < count; i++)
+        if (found[i])
+            GN_TRY(gn_store_set(ctx, store, indices[i], values[i]));
+    if (match)
+        match->head = NULL, match->theirs = NULL; /* they point into what is freed now */
+    return GERNE_OK;
+}
+
+gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *path,
+                             gn_match *match)
+{
+    gn_weights *weights;
+    gn_arena *arena;
+    GN_TRY(gn_weights_open(ctx, path, &weights));
+    gerne_status status = gn_arena_new(ctx, &arena);
+    if (status == GERNE_OK) {
+        status = load(ctx, network, weights, arena, match);
+        gn_arena_close(arena);
+    }
+    gn_weights_close(weights);
+    return status;
+}
+
+static gerne_status collect(gerne_ctx *ctx, const gn_store *store, gn_arena *arena,
+                            gn_weight_out **out, size_t *count)
+{
+    size_t total = (size_t)gn_store_count(store);
+    int *indices;
+    GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *indices, &indices));
+    GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof **out, out));
+    *count = saved_parameters(store, indices);
+    for (size_t i = 0; i < *count; i++) {
+        const gn_parameter *p = gn_store_parameter(store, indices[i]);
+        float *values;
+        GN_TRY(gn_arena_alloc(ctx, arena, (size_t)p->size, sizeof *values, &values));
+        GN_TRY(gn_store_get(ctx, store, indices[i], values));
+        (*out)[i] = (gn_weight_out){.name = p->name, .ndims = (size_t)p->ndims, .data = values};
+        memcpy((*out)[i].dims, p->dims, sizeof p->dims);
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_network_save(gerne_ctx *ctx, gn_network *network, const char *path,
+                             gn_weight_type type, const gn_metadata *metadata,
+                             size_t metadata_count)
+{
+    gn_arena *arena;
+    gn_weight_out *tensors;
+    size_t count;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gerne_status status = collect(ctx, gn_network_store(network), arena, &tensors, &count);
+    if (status == GERNE_OK)
+        status = gn_safetensors_write(ctx, path, type, tensors, count, metadata, metadata_count);
+    gn_arena_close(arena);
+    return status;
+}

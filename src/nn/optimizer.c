@@ -1,0 +1,198 @@
+#include "nn/optimizer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define OPTION(key) offsetof(gn_optimizer_options, key)
+
+const gn_option gn_optimizer_option_table[] = {
+    {"optimizer", GN_CHOICE, OPTION(optimizer), .fallback = "sgd", .choices = "sgd|adam|adamw",
+     .help = "the update rule"},
+    {"lr", GN_REAL, OPTION(lr), .fallback = "0.001", .min = 0, .max = 1e6, .flags = GN_TUNABLE,
+     .help = "learning rate"},
+    {"momentum", GN_REAL, OPTION(momentum), .fallback = "0.9", .min = 0, .max = 1,
+     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "momentum of sgd"},
+    {"weight_decay", GN_REAL, OPTION(weight_decay), .fallback = "0", .min = 0, .max = 1e6,
+     .flags = GN_TUNABLE, .help = "weight decay: L2 in sgd and adam, decoupled in adamw"},
+    {"schedule", GN_CHOICE, OPTION(schedule), .fallback = "constant",
+     .choices = "constant|linear|step|cosine", .help = "how the learning rate changes"},
+    {"schedule_every", GN_INT, OPTION(schedule_every), .fallback = "10000", .min = 1, .max = 1e15,
+     .help = "steps between two changes of schedule step"},
+    {"schedule_factor", GN_REAL, OPTION(schedule_factor), .fallback = "0.5", .min = 0, .max = 1,
+     .flags = GN_OPEN_MIN, .help = "what schedule step multiplies the rate by"},
+    {"clip", GN_REAL, OPTION(clip), .fallback = "0", .min = 0, .max = 1e9,
+     .help = "largest norm of the gradient; 0 is no limit"},
+};
+const size_t gn_optimizer_option_count =
+    sizeof gn_optimizer_option_table / sizeof gn_optimizer_option_table[0];
+
+double gn_learning_rate(const gn_optimizer_options *o, int64_t step, int64_t total)
+{
+    double done = total > 0 ? (double)step / (double)total : 0;
+    switch (o->schedule) {
+    case GN_SCHEDULE_LINEAR:
+        return o->lr * (1 - done);
+    case GN_SCHEDULE_STEP:
+        return o->lr * pow(o->schedule_factor, (double)(step / o->schedule_every));
+    case GN_SCHEDULE_COSINE:
+        return o->lr * 0.5 * (1 + cos(3.14159265358979323846 * done));
+    default:
+        return o->lr;
+    }
+}
+
+struct gn_optimizer {
+    gn_optimizer_options options;
+    gn_block block;
+    float *state; /* the momentum, or the two moments one after the other */
+    size_t state_size;
+    int64_t steps;
+};
+
+gerne_status gn_optimizer_new(gerne_ctx *ctx, const gn_optimizer_options *options, gn_block block,
+                              gn_optimizer **out)
+{
+    GN_TRY(gn_alloc(ctx, 1, sizeof **out, "the optimiser", out));
+    gn_optimizer *o = *out;
+    o->options = *options;
+    o->block = block;
+    bool plain = options->optimizer == GN_SGD && options->momentum == 0;
+    o->state_size = plain ? 0 : options->optimizer == GN_SGD ? block.size : 2 * block.size;
+    gerne_status status =
+        gn_alloc_aligned(ctx, o->state_size, sizeof(float), "the optimiser's state", &o->state);
+    if (status != GERNE_OK) {
+        gn_free(o);
+        *out = NULL;
+    }
+    return status;
+}
+
+void gn_optimizer_close(gn_optimizer *o)
+{
+    if (!o)
+        return;
+    gn_free(o->state);
+    gn_free(o);
+}
+
+float *gn_optimizer_state(gn_optimizer *o, size_t *size)
+{
+    *size = o->state_size;
+    return o->state;
+}
+
+int64_t gn_optimizer_steps(const gn_optimizer *o)
+{
+    return o->steps;
+}
+
+void gn_optimizer_set_steps(gn_optimizer *o, int64_t steps)
+{
+    o->steps = steps;
+}
+
+double gn_gradient_norm(gn_block block)
+{
+    /* Partial sums over fixed pieces, added in order. */
+    enum { PIECES = 256 };
+    double partial[PIECES];
+    size_t piece = (block.size + PIECES - 1) / PIECES;
+#pragma omp parallel for schedule(static)
+    for (size_t p = 0; p < PIECES; p++) {
+        double sum = 0;
+        size_t end = (p + 1) * piece < block.size ? (p + 1) * piece : block.size;
+        for (size_t i = p * piece; i < end; i++)
+            sum += (double)block.gradients[i] * (double)block.gradients[i];
+        partial[p] = sum;
+    }
+    double sum = 0;
+    for (size_t p = 0; p < PIECES; p++)
+        sum += partial[p];
+    return sqrt(sum);
+}
+
+static void clip(gn_block block, double limit)
+{
+    double norm = gn_gradient_norm(block);
+    if (norm <= limit)
+        return;
+    float factor = (float)(limit / (norm + 1e-6)); /* PyTorch's clip_grad_norm_ */
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < block.size; i++)
+        block.gradients[i] *= factor;
+}
+
+static void step_sgd(gn_optimizer *o, double lr)
+{
+    float *restrict x = o->block.values, *restrict m = o->state;
+    const float *restrict g = o->block.gradients;
+    const float rate = (float)lr, decay = (float)o->options.weight_decay;
+    const float momentum = o->state_size ? (float)o->options.momentum : 0;
+    size_t n = o->block.size;
+    if (momentum == 0) {
+#pragma omp parallel for simd schedule(static)
+        for (size_t i = 0; i < n; i++)
+            x[i] -= rate * (g[i] + decay * x[i]);
+        return;
+    }
+    /* The state starts at zero, which makes the first step m = d as it should be. */
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        m[i] = momentum * m[i] + (g[i] + decay * x[i]);
+        x[i] -= rate * m[i];
+    }
+}
+
+static void step_adam(gn_optimizer *o, double lr)
+{
+    float *restrict x = o->block.values, *restrict m = o->state;
+    float *restrict v = o->state + o->block.size;
+    const float *restrict g = o->block.gradients;
+    const float b1 = 0.9f, b2 = 0.999f, decay = (float)o->options.weight_decay;
+    double t = (double)(o->steps + 1);
+    const float rate = (float)(lr / (1 - pow(0.9, t)));
+    const float root = (float)(1 / sqrt(1 - pow(0.999, t)));
+    size_t n = o->block.size;
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        float d = g[i] + decay * x[i];
+        m[i] = b1 * m[i] + (1 - b1) * d;
+        v[i] = b2 * v[i] + (1 - b2) * d * d;
+        x[i] -= rate * m[i] / (sqrtf(v[i]) * root + 1e-8f);
+    }
+}
+
+/* The decay acts on the parameter that the moments have already moved. */
+static void step_adamw(gn_optimizer *o, double lr)
+{
+    float *restrict x = o->block.values, *restrict m = o->state;
+    float *restrict v = o->state + o->block.size;
+    const float *restrict g = o->block.gradients;
+    const float b1 = 0.9f, b2 = 0.999f;
+    double t = (double)(o->steps + 1);
+    const float rate = (float)(lr * sqrt(1 - pow(0.999, t)) / (1 - pow(0.9, t)));
+    const float decay = (float)(lr * o->options.weight_decay);
+    size_t n = o->block.size;
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; i++) {
+        m[i] = b1 * m[i] + (1 - b1) * g[i];
+        v[i] = b2 * v[i] + (1 - b2) * g[i] * g[i];
+        x[i] -= rate * m[i] / (sqrtf(v[i]) + 1e-8f);
+        x[i] -= decay * x[i];
+    }
+}
+
+void gn_optimizer_step(gn_optimizer *o, double lr)
+{
+    if (o->options.clip > 0)
+        clip(o->block, o->options.clip);
+    if (o->options.optimizer == GN_SGD)
+        step_sgd(o, lr);
+    else if (o->options.optimizer == GN_ADAM)
+        step_adam(o, lr);
+    else
+        step_adamw(o, lr);
+    o->steps++;
+}
