@@ -1,0 +1,360 @@
+/* Every layer and every network against central differences. A new layer is covered by a row in the
+ * table of layers, a new network by being in gn_architectures. */
+#include "testing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "engine/graph.h"
+#include "nn/model.h"
+
+enum { BATCH = 3, OUTPUTS_MAX = 4096, INPUTS_MAX = 1 << 16 };
+
+typedef gn_value build_fn(gn_graph *graph);
+
+static gn_value image(gn_graph *g)
+{
+    return gn_input_image(g, 8, 6, 6);
+}
+
+static gn_value conv_3x3(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
+    return gn_average_all(g, gn_convolve(g, image(g), "conv", &c));
+}
+
+static gn_value conv_stride(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 8, .kernel = 1, .stride = 2, .padding = 0};
+    return gn_linear(g, gn_convolve(g, image(g), "conv", &c), "fc", 5, false);
+}
+
+static gn_value conv_7x7_of_3(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 16, .kernel = 7, .stride = 2, .padding = 3};
+    return gn_average_all(g, gn_convolve(g, gn_input_image(g, 3, 12, 12), "conv", &c));
+}
+
+static gn_value conv_odd_channels(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 5, .kernel = 3, .stride = 1, .padding = 0};
+    gn_value x = gn_convolve(g, gn_input_image(g, 7, 6, 6), "a", &c);
+    return gn_average_all(g, gn_convolve(g, x, "b", &c));
+}
+
+static gn_value conv_fixed(gn_graph *g)
+{
+    static float weights[8][8];
+    for (int i = 0; i < 8; i++)
+        weights[i][7 - i] = 1;
+    gn_convolution c = {.outputs = 8, .kernel = 3, .stride = 1, .padding = 1};
+    gn_convolution fixed = {.outputs = 8, .kernel = 1, .stride = 2, .fixed = &weights[0][0]};
+    gn_value x = gn_convolve(g, image(g), "conv", &c);
+    return gn_linear(g, gn_convolve(g, x, "fixed", &fixed), "fc", 5, false);
+}
+
+static gn_value norm(gn_graph *g)
+{
+    return gn_linear(g, gn_normalize(g, image(g), "bn", false), "fc", 5, false);
+}
+
+static gn_value norm_relu(gn_graph *g)
+{
+    return gn_linear(g, gn_normalize(g, image(g), "bn", true), "fc", 5, false);
+}
+
+static gn_value linear(gn_graph *g)
+{
+    return gn_linear(g, gn_input_features(g, 37), "fc", 11, false);
+}
+
+static gn_value linear_relu(gn_graph *g)
+{
+    gn_value x = gn_linear(g, gn_input_features(g, 37), "fc1", 23, true);
+    return gn_linear(g, x, "fc2", 11, true);
+}
+
+static gn_value linear_of_image(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 8, .kernel = 3, .stride = 1, .padding = 1};
+    return gn_linear(g, gn_convolve(g, image(g), "conv", &c), "fc", 7, false);
+}
+
+static gn_value max_pool(gn_graph *g)
+{
+    return gn_linear(g, gn_max_pool(g, image(g), 3, 2, 1), "fc", 5, false);
+}
+
+static gn_value average_all(gn_graph *g)
+{
+    return gn_linear(g, gn_average_all(g, image(g)), "fc", 5, false);
+}
+
+static gn_value add_relu(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 8, .kernel = 3, .stride = 1, .padding = 1};
+    gn_value x = gn_convolve(g, image(g), "a", &c);
+    gn_value y = gn_add_relu(g, gn_convolve(g, x, "b", &c), x); /* x has two consumers */
+    return gn_average_all(g, y);
+}
+
+static const struct layer_case {
+    const char *name;
+    build_fn *build;
+} layers[] = {
+    {"convolution 3x3", conv_3x3},
+    {"convolution with stride", conv_stride},
+    {"convolution of 3 channels", conv_7x7_of_3},
+    {"convolution of odd channels", conv_odd_channels},
+    {"convolution with fixed weights", conv_fixed},
+    {"normalization", norm},
+    {"normalization with relu", norm_relu},
+    {"linear", linear},
+    {"linear with relu", linear_relu},
+    {"linear of an image", linear_of_image},
+    {"max pooling", max_pool},
+    {"averaging", average_all},
+    {"addition with relu", add_relu},
+};
+
+/* ---- the check ---- */
+
+typedef struct bench {
+    gerne_ctx *ctx;
+    gn_device *device;
+    gn_graph *graph;
+    gn_store *store;
+    gn_program *program;
+    size_t inputs, outputs;
+    float *x, *direction, *probe; /* the loss is <probe, output> */
+    const char *name;
+    double tolerance;
+    bool along_gradient; /* directions: the gradient's own, or random ones */
+} bench;
+
+static void fill(float *values, size_t count, uint64_t index, double scale)
+{
+    gn_stream s = gn_stream_at(3, GN_RNG_TEST, 0, index);
+    for (size_t i = 0; i < count; i++)
+        values[i] = (float)(scale * gn_random_normal(&s));
+}
+
+static void fill_parameters(bench *b)
+{
+    for (int i = 0; i < gn_store_count(b->store); i++) {
+        const gn_parameter *p = gn_store_parameter(b->store, i);
+        if (p->role == GN_FIXED)
+            continue;
+        float *values = calloc((size_t)p->size, sizeof *values);
+        double fan_in = p->ndims > 1 ? (double)(p->size / p->dims[0]) : 1;
+        fill(values, (size_t)p->size, 100 + (uint64_t)i, p->ndims > 1 ? sqrt(2 / fan_in) : 0.3);
+        for (int64_t j = 0; j < p->size; j++)
+            if (p->role == GN_SCALE || p->role == GN_VARIANCE)
+                values[j] = 1 + 0.2f * tanhf(values[j]);
+        assert_ok(b->ctx, gn_store_set(b->ctx, b->store, i, values));
+        free(values);
+    }
+}
+
+static bench open_bench(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_device *device,
+                        gn_mode mode, bool deep)
+{
+    bench b = {.ctx = ctx, .device = device, .graph = graph, .name = name};
+    b.along_gradient = deep;
+    b.tolerance = deep ? 2e-2 : 3e-3;
+    assert_ok(ctx, gn_store_new(ctx, device, &graph, 1, BATCH, &b.store));
+    assert_ok(ctx, gn_program_new(ctx, graph, b.store, BATCH, mode, true, &b.program));
+    b.inputs = BATCH * (size_t)gn_graph_input_size(graph);
+    b.outputs = BATCH * (size_t)gn_graph_output_size(graph);
+    b.x = calloc(b.inputs, sizeof *b.x);
+    b.direction = calloc(1 << 24, sizeof *b.direction);
+    b.probe = calloc(b.outputs, sizeof *b.probe);
+    fill(b.x, b.inputs, 1, 1);
+    fill(b.probe, b.outputs, 2, 1);
+    fill_parameters(&b);
+    return b;
+}
+
+static void close_bench(bench *b)
+{
+    gn_program_close(b->program);
+    gn_store_close(b->store);
+    gn_graph_close(b->graph);
+    free(b->x);
+    free(b->direction);
+    free(b->probe);
+}
+
+static double loss(bench *b)
+{
+    memcpy(gn_program_input(b->program), b->x, b->inputs * sizeof(float));
+    assert_ok(b->ctx, gn_program_forward(b->ctx, b->program));
+    const float *y = gn_program_output(b->program);
+    double sum = 0;
+    for (size_t i = 0; i < b->outputs; i++)
+        sum += (double)y[i] * (double)b->probe[i];
+    return sum;
+}
+
+/* ReLU's kinks spoil large steps, rounding spoils small ones; a right gradient agrees at one of
+ * them, a wrong one at none. */
+static const double steps[] = {1e-3, 3e-3, 3e-4};
+enum { STEPS = sizeof steps / sizeof steps[0] };
+
+static void compare(const bench *b, const char *what, const double *differences, double product,
+                    double scale)
+{
+    for (int i = 0; i < STEPS; i++)
+        if (fabs(differences[i] - product) <= b->tolerance * scale + 1e-3)
+            return;
+    print_error("%s, %s: differences %.6g %.6g %.6g, gradient %.6g (scale %.3g)\n", b->name, what,
+                differences[0], differences[1], differences[2], product, scale);
+    fail();
+}
+
+/* A direction of length about 1. Random ones catch every component; the gradient's own stands out
+ * of the rounding noise of a deep network. */
+static void choose_direction(bench *b, const float *gradient, size_t count, uint64_t index)
+{
+    fill(b->direction, count, index, 1 / sqrt((double)count));
+    if (!b->along_gradient)
+        return;
+    double norm = 0;
+    for (size_t i = 0; i < count; i++)
+        norm += (double)gradient[i] * (double)gradient[i];
+    for (size_t i = 0; i < count; i++)
+        b->direction[i] = (float)((double)gradient[i] / sqrt(norm));
+}
+
+static double dot(const float *a, const float *c, size_t count, double *norms)
+{
+    double sum = 0, na = 0, nc = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)a[i] * (double)c[i];
+        na += (double)a[i] * (double)a[i];
+        nc += (double)c[i] * (double)c[i];
+    }
+    *norms = sqrt(na * nc) / sqrt((double)count) * 3;
+    return sum;
+}
+
+/* The loss with base moved along the direction by step, put in place by set. */
+static void move(const float *base, const float *direction, double step, size_t count, float *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = base[i] + (float)step * direction[i];
+}
+
+static void check_parameter(bench *b, int index)
+{
+    const gn_parameter *p = gn_store_parameter(b->store, index);
+    size_t size = (size_t)p->size;
+    float *values = calloc(size, sizeof *values), *gradient = calloc(size, sizeof *gradient);
+    float *moved = calloc(size, sizeof *moved);
+    assert_ok(b->ctx, gn_store_get(b->ctx, b->store, index, values));
+    assert_ok(b->ctx, gn_store_get_gradient(b->ctx, b->store, index, gradient));
+    choose_direction(b, gradient, size, 1000 + (uint64_t)index);
+    double differences[STEPS], norms, product = dot(gradient, b->direction, size, &norms);
+    for (int i = 0; i < STEPS; i++) {
+        move(values, b->direction, steps[i], size, moved);
+        assert_ok(b->ctx, gn_store_set(b->ctx, b->store, index, moved));
+        double above = loss(b);
+        move(values, b->direction, -steps[i], size, moved);
+        assert_ok(b->ctx, gn_store_set(b->ctx, b->store, index, moved));
+        differences[i] = (above - loss(b)) / (2 * steps[i]);
+    }
+    assert_ok(b->ctx, gn_store_set(b->ctx, b->store, index, values));
+    compare(b, p->name, differences, product, norms + fabs(product));
+    free(values);
+    free(gradient);
+    free(moved);
+}
+
+static void check_input(bench *b, const float *gradient)
+{
+    float *base = calloc(b->inputs, sizeof *base);
+    memcpy(base, b->x, b->inputs * sizeof *base);
+    choose_direction(b, gradient, b->inputs, 999);
+    double differences[STEPS], norms;
+    double product = dot(gradient, b->direction, b->inputs, &norms);
+    for (int i = 0; i < STEPS; i++) {
+        move(base, b->direction, steps[i], b->inputs, b->x);
+        double above = loss(b);
+        move(base, b->direction, -steps[i], b->inputs, b->x);
+        differences[i] = (above - loss(b)) / (2 * steps[i]);
+    }
+    compare(b, "input", differences, product, norms + fabs(product));
+    free(base);
+}
+
+static void check(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_device *device,
+                  gn_mode mode, bool deep)
+{
+    bench b = open_bench(name, graph, ctx, device, mode, deep);
+    loss(&b);
+    memcpy(gn_program_output_gradient(b.program), b.probe, b.outputs * sizeof(float));
+    assert_ok(ctx, gn_program_backward(ctx, b.program, false));
+    float *dx = calloc(b.inputs, sizeof *dx);
+    memcpy(dx, gn_program_input_gradient(b.program), b.inputs * sizeof *dx);
+    int stride = deep ? 1 + gn_store_count(b.store) / 10 : 1; /* deep networks: some of each part */
+    for (int i = 0; i < gn_store_count(b.store); i += stride) {
+        gn_role role = gn_store_parameter(b.store, i)->role;
+        if (role == GN_WEIGHT || role == GN_BIAS || role == GN_SCALE || role == GN_SHIFT)
+            check_parameter(&b, i);
+    }
+    check_input(&b, dx);
+    free(dx);
+    close_bench(&b);
+}
+
+static void test_layers(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_device *device;
+    assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &device));
+    for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
+        for (int mode = GN_TRAIN; mode <= GN_TRAIN_FROZEN; mode++) {
+            gn_graph *graph;
+            assert_ok(ctx, gn_graph_new(ctx, device, &graph));
+            assert_ok(ctx, gn_graph_finish(ctx, graph, layers[i].build(graph)));
+            check(layers[i].name, graph, ctx, device, (gn_mode)mode, false);
+        }
+    gn_device_close(device);
+    gerne_ctx_close(ctx);
+}
+
+static void test_networks(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_device *device;
+    assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &device));
+    static const int64_t hidden[] = {20, 15};
+    for (size_t i = 0; gn_architectures[i]; i++) {
+        const gn_architecture *a = gn_architectures[i];
+        gn_model_options options = {.arch = a->name, .hidden = {hidden, 2}};
+        options.stem = GN_STEM_CIFAR; /* keeps the last maps larger than one pixel */
+        gn_graph *graph;
+        assert_ok(ctx, gn_graph_new(ctx, device, &graph));
+        gn_value input =
+            a->wants_images ? gn_input_image(graph, 3, 8, 8) : gn_input_features(graph, 48);
+        gn_value features = a->body(graph, &options, input);
+        assert_ok(ctx, gn_graph_finish(ctx, graph, gn_linear(graph, features, "fc", 7, false)));
+        check(a->name, graph, ctx, device, GN_TRAIN_FROZEN, true);
+    }
+    gn_device_close(device);
+    gerne_ctx_close(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_networks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
