@@ -8,6 +8,7 @@ const gn_command *const gn_commands[] = {
     &gn_command_data,
     &gn_command_eval,
     &gn_command_help,
+    &gn_command_models,
     NULL,
 };
 /* clang-format on */

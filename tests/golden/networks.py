@@ -166,7 +166,7 @@ def main():
     cases += [(a, f, o) for a in ("resnet18", "resnet50", "resnet50-v1") for f in (False, True)
               for o in ("sgd", "adamw")]
     for arch, frozen, optimizer in cases:
-        if len(sys.argv) > 1 and not arch.startswith(sys.argv[1]):
+        if len(sys.argv) > 1 and arch not in sys.argv[1:]:
             continue
         name = f"{arch}-{'frozen' if frozen else 'training'}-{optimizer}"
         out = run(arch, frozen, optimizer)
