@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "nn/optimizer.h"
 #include "nn/weighted.h"
 
@@ -111,12 +112,13 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof workloads / sizeof workloads[0]; i++)
         if (strcmp(workloads[i].name, argv[1]) == 0)
             w = &workloads[i];
-    size_t count = (size_t)atol(argv[2]);
-    int64_t batch = atol(argv[3]);
+    int64_t samples_asked, batch, repeats;
     gn_precision precision = strcmp(argv[4], "bf16") == 0 ? GN_BF16 : GN_FP32;
-    int repeats = atoi(argv[5]);
-    if (!w || !count || batch < 1 || repeats < 1 || gerne_ctx_new(&ctx) != GERNE_OK)
+    if (!w || !gn_parse_int(argv[2], &samples_asked) || !gn_parse_int(argv[3], &batch) ||
+        !gn_parse_int(argv[5], &repeats) || samples_asked < 1 || batch < 1 || repeats < 1 ||
+        gerne_ctx_new(&ctx) != GERNE_OK)
         return 2;
+    size_t count = (size_t)samples_asked;
     static const int64_t hidden[] = {100, 100};
     gn_model_options options = {.arch = w->arch, .hidden = {hidden, 2}};
     gn_device *device;
