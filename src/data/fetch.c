@@ -119,7 +119,7 @@ static ring_batch *batch_of(gn_fetch *fetch, size_t position)
         if (position >= batch->first && position < batch->first + batch->count)
             return batch;
     }
-    assert(!"a slot without a batch");
+    assert(false && "a slot without a batch");
     return NULL;
 }
 
