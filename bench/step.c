@@ -90,7 +90,7 @@ static void run_step(gn_network *net, gn_optimizer *optimizer, const gn_samples 
 static double time_products(gn_network *net, size_t count)
 {
     size_t passes = (count + (size_t)gn_network_batch(net) - 1) / (size_t)gn_network_batch(net);
-    must(gn_network_set_mode(ctx, net, GN_TRAIN));
+    must(gn_network_set_mode(ctx, net, GN_MODE_TRAIN));
     double best = 1e30;
     for (int i = 0; i < 3; i++) {
         double start = now();

@@ -109,10 +109,10 @@ float *gn_store_statistics(const gn_store *store, size_t *size);
 /* ---- programs ---- */
 
 typedef enum gn_mode {
-    GN_TRAIN,        /* normalisation by the batch's statistics; running ones are updated */
-    GN_TRAIN_FROZEN, /* normalisation by the running statistics, which stay; scale and shift train
-                      */
-    GN_INFER,        /* forward only */
+    GN_MODE_TRAIN,  /* normalisation by the batch's statistics; running ones are updated */
+    GN_MODE_FROZEN, /* normalisation by the running statistics, which stay; scale and shift train
+                     */
+    GN_MODE_INFER,  /* forward only */
 } gn_mode;
 
 typedef struct gn_program gn_program;

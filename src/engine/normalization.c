@@ -14,7 +14,7 @@ typedef struct normalization_options {
 static unsigned flags_of(const gn_compiler *c, const gn_node *node)
 {
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
-    if (c->mode != GN_TRAIN)
+    if (c->mode != GN_MODE_TRAIN)
         flags |= dnnl_use_global_stats;
     if (((const normalization_options *)node->options)->relu)
         flags |= dnnl_fuse_norm_relu;
@@ -24,7 +24,7 @@ static unsigned flags_of(const gn_compiler *c, const gn_node *node)
 static gerne_status statistics(gn_compiler *c, const gn_node *node, const_dnnl_primitive_desc_t pd,
                                gn_slot *slot)
 {
-    if (c->mode != GN_TRAIN) {
+    if (c->mode != GN_MODE_TRAIN) {
         GN_TRY(gn_parameter_tensor(c, node, MEAN, &slot->extra[BATCH_MEAN]));
         return gn_parameter_tensor(c, node, VARIANCE, &slot->extra[BATCH_VARIANCE]);
     }
@@ -52,9 +52,10 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     dnnl_memory_desc_t md = *gn_description(c, slot->extra[SOURCE]);
     dnnl_batch_normalization_desc_t op;
     dnnl_primitive_desc_t pd;
-    GN_DNNL(c->ctx, dnnl_batch_normalization_forward_desc_init(
-                        &op, c->mode == GN_INFER ? dnnl_forward_inference : dnnl_forward_training,
-                        &md, epsilon, flags_of(c, node)));
+    GN_DNNL(c->ctx,
+            dnnl_batch_normalization_forward_desc_init(
+                &op, c->mode == GN_MODE_INFER ? dnnl_forward_inference : dnnl_forward_training, &md,
+                epsilon, flags_of(c, node)));
     GN_TRY(gn_primitive_description(c->ctx, c->device, &op, false, NULL, &pd));
     slot->forward_description = pd;
     int scale, shift, count = 6;
@@ -77,7 +78,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     dnnl_primitive_desc_t copy;
     GN_DNNL(c->ctx, dnnl_primitive_desc_clone(&copy, pd));
     GN_TRY(gn_emit(c, copy, arguments, count, GN_ALWAYS, false));
-    if (c->mode == GN_TRAIN)
+    if (c->mode == GN_MODE_TRAIN)
         GN_TRY(update_running_statistics(c, node, slot));
     return gn_settle(c, slot->tensor);
 }

@@ -27,9 +27,10 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     GN_TRY(gn_in_layout(c, x, &source, &x));
     dnnl_pooling_desc_t op;
     dnnl_primitive_desc_t pd, copy;
-    GN_DNNL(c->ctx, dnnl_pooling_forward_desc_init(
-                        &op, c->mode == GN_INFER ? dnnl_forward_inference : dnnl_forward_training,
-                        o->algorithm, &source, &any, o->stride, o->kernel, o->padding, o->padding));
+    GN_DNNL(c->ctx,
+            dnnl_pooling_forward_desc_init(
+                &op, c->mode == GN_MODE_INFER ? dnnl_forward_inference : dnnl_forward_training,
+                o->algorithm, &source, &any, o->stride, o->kernel, o->padding, o->padding));
     GN_TRY(gn_primitive_description(c->ctx, c->device, &op, false, NULL, &pd));
     slot->forward_description = pd;
     GN_TRY(gn_new_tensor(c, gn_query(pd, dnnl_query_dst_md), &y));

@@ -144,7 +144,7 @@ static gerne_status compile(gn_compiler *c, bool input_gradient)
 {
     const gn_graph *graph = c->program->graph;
     GN_TRY(emit_forward(c, graph));
-    if (c->mode != GN_INFER)
+    if (c->mode != GN_MODE_INFER)
         GN_TRY(emit_backward(c, graph, input_gradient));
     GN_TRY(reserve(c->ctx, c->program));
     return resolve(c->ctx, c->program);

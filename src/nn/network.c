@@ -247,8 +247,8 @@ static gn_mode mode_of_body(const gn_network *n, gn_mode mode)
 {
     bool nothing_to_train = gn_store_part(n->store, GN_BODY).size == 0;
     if (n->options.freeze == GN_FREEZE_BODY || nothing_to_train)
-        return GN_INFER;
-    return mode == GN_TRAIN && n->options.bn == GN_BN_FROZEN ? GN_TRAIN_FROZEN : mode;
+        return GN_MODE_INFER;
+    return mode == GN_MODE_TRAIN && n->options.bn == GN_BN_FROZEN ? GN_MODE_FROZEN : mode;
 }
 
 gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
@@ -259,7 +259,8 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
                               &n->bodies[body_mode]));
     if (!n->heads[mode])
         GN_TRY(gn_program_new(ctx, n->graphs[GN_HEAD], n->store, n->batch, mode,
-                              mode != GN_INFER && body_mode != GN_INFER, &n->heads[mode]));
+                              mode != GN_MODE_INFER && body_mode != GN_MODE_INFER,
+                              &n->heads[mode]));
     n->body = n->bodies[body_mode];
     n->head = n->heads[mode];
     n->body_mode = body_mode;
@@ -310,7 +311,7 @@ const float *gn_feature_gradient(const gn_network *n)
 
 gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *n, const float *gradient, bool accumulate)
 {
-    if (n->body_mode == GN_INFER)
+    if (n->body_mode == GN_MODE_INFER)
         return GERNE_OK;
     memcpy(gn_program_output_gradient(n->body), gradient ? gradient : gn_feature_gradient(n),
            (size_t)(n->batch * n->features) * sizeof(float));

@@ -39,7 +39,7 @@ size_t gn_network_memory(const gn_network *network); /* bytes: parameters and pa
 bool gn_network_couples_samples(const gn_network *network);
 
 /* The mode of the passes that follow; compiled when first used. Frozen bodies only infer, and
- * model.bn frozen turns GN_TRAIN into GN_TRAIN_FROZEN. */
+ * model.bn frozen turns GN_MODE_TRAIN into GN_MODE_FROZEN. */
 GERNE_CHECKED gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *network, gn_mode mode);
 
 float *gn_network_input(gn_network *network); /* [batch][channels][height][width] */

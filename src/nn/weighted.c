@@ -94,7 +94,7 @@ gerne_status gn_weighted_pass(gerne_ctx *ctx, gn_network *network, const gn_samp
                               bool accumulate, const gn_outcome *outcome)
 {
     GN_TRY(check(ctx, network, samples));
-    GN_TRY(gn_network_set_mode(ctx, network, GN_TRAIN));
+    GN_TRY(gn_network_set_mode(ctx, network, GN_MODE_TRAIN));
     size_t batch = (size_t)gn_network_batch(network);
     for (size_t first = 0; first < samples->count; first += batch) {
         size_t n = samples->count - first < batch ? samples->count - first : batch;
@@ -114,7 +114,7 @@ gerne_status gn_weighted_pass(gerne_ctx *ctx, gn_network *network, const gn_samp
 gerne_status gn_infer(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                       const gn_outcome *outcome)
 {
-    GN_TRY(gn_network_set_mode(ctx, network, GN_INFER));
+    GN_TRY(gn_network_set_mode(ctx, network, GN_MODE_INFER));
     size_t batch = (size_t)gn_network_batch(network);
     for (size_t first = 0; first < samples->count; first += batch) {
         size_t n = samples->count - first < batch ? samples->count - first : batch;

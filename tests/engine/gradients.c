@@ -317,7 +317,7 @@ static void test_layers(void **state)
     gn_device *device;
     assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &device));
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-        for (int mode = GN_TRAIN; mode <= GN_TRAIN_FROZEN; mode++) {
+        for (int mode = GN_MODE_TRAIN; mode <= GN_MODE_FROZEN; mode++) {
             gn_graph *graph;
             assert_ok(ctx, gn_graph_new(ctx, device, &graph));
             assert_ok(ctx, gn_graph_finish(ctx, graph, layers[i].build(graph)));
@@ -344,7 +344,7 @@ static void test_networks(void **state)
             a->wants_images ? gn_input_image(graph, 3, 8, 8) : gn_input_features(graph, 48);
         gn_value features = a->body(graph, &options, input);
         assert_ok(ctx, gn_graph_finish(ctx, graph, gn_linear(graph, features, "fc", 7, false)));
-        check(a->name, graph, ctx, device, GN_TRAIN_FROZEN, true);
+        check(a->name, graph, ctx, device, GN_MODE_FROZEN, true);
     }
     gn_device_close(device);
     gerne_ctx_close(ctx);

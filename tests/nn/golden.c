@@ -138,7 +138,7 @@ static run open_run(gerne_ctx *ctx, const char *name)
     r.inputs = (size_t)gn_network_input_size(r.network);
     fill_parameters(ctx, gn_network_store(r.network));
     assert_ok(ctx, gn_optimizer_new(ctx, &rule, gn_network_trained(r.network), &r.optimizer));
-    assert_ok(ctx, gn_network_set_mode(ctx, r.network, GN_TRAIN));
+    assert_ok(ctx, gn_network_set_mode(ctx, r.network, GN_MODE_TRAIN));
     return r;
 }
 

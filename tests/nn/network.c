@@ -220,7 +220,7 @@ static void test_head_runs_again_on_edited_features(void **state)
     (void)state;
     gn_samples samples = make_samples();
     fixture f = open_with(options_of("mlp"), COUNT, GN_FP32);
-    assert_ok(f.ctx, gn_network_set_mode(f.ctx, f.network, GN_TRAIN));
+    assert_ok(f.ctx, gn_network_set_mode(f.ctx, f.network, GN_MODE_TRAIN));
     gn_load_samples(f.network, &samples, 0, COUNT);
     assert_ok(f.ctx, gn_body_forward(f.ctx, f.network));
     size_t d = (size_t)gn_network_feature_count(f.network);
@@ -328,7 +328,7 @@ static void test_impossible_networks_are_refused(void **state)
     options = options_of("resnet18");
     assert_ok(ctx, gn_network_new(ctx, device, &options, image, 2, 4000000, &network));
     assert_fails(ctx, GERNE_ENOMEM, "a batch of 4000000 samples needs",
-                 gn_network_set_mode(ctx, network, GN_TRAIN));
+                 gn_network_set_mode(ctx, network, GN_MODE_TRAIN));
     gn_network_close(network);
     gn_device_close(device);
     gerne_ctx_close(ctx);
