@@ -36,7 +36,7 @@ gn_value gn_convolve(gn_graph *graph, gn_value input, const char *name,
                      const gn_convolution *convolution);
 
 /* Normalises over batch and space, scales, shifts, and applies ReLU when asked. */
-gn_value gn_normalize(gn_graph *graph, gn_value input, const char *name, bool relu);
+gn_value gn_batch_norm(gn_graph *graph, gn_value input, const char *name, bool relu);
 
 /* [outputs][inputs] weights and a bias, then ReLU when asked; images are flattened. */
 gn_value gn_linear(gn_graph *graph, gn_value input, const char *name, int64_t outputs, bool relu);

@@ -123,7 +123,7 @@ static const gn_layer normalization_layer = {
     .backward = backward,
 };
 
-gn_value gn_normalize(gn_graph *graph, gn_value input, const char *name, bool relu)
+gn_value gn_batch_norm(gn_graph *graph, gn_value input, const char *name, bool relu)
 {
     const gn_node *in = gn_node_at(graph, input);
     if (!in)

@@ -26,7 +26,7 @@ static gn_value normalize(const block *b, gn_value x, const char *name, bool rel
 {
     char full[GN_NAME_MAX];
     snprintf(full, sizeof full, "%s.%s", b->prefix, name);
-    return gn_normalize(b->graph, x, full, relu);
+    return gn_batch_norm(b->graph, x, full, relu);
 }
 
 static gn_value project(const block *b, gn_value x, int64_t outputs)
@@ -65,7 +65,7 @@ static gn_value stem(gn_graph *graph, const gn_model_options *options, gn_value 
     if (cifar)
         first = (gn_convolution){.outputs = 64, .kernel = 3, .stride = 1, .padding = 1};
     x = gn_convolve(graph, x, "conv1", &first);
-    x = gn_normalize(graph, x, "bn1", true);
+    x = gn_batch_norm(graph, x, "bn1", true);
     return cifar ? x : gn_max_pool(graph, x, 3, 2, 1);
 }
 
@@ -135,7 +135,7 @@ static gn_value resnet20(gn_graph *graph, const gn_model_options *options, gn_va
 {
     gn_convolution first = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
     x = gn_convolve(graph, x, "conv1", &first);
-    x = gn_normalize(graph, x, "bn1", true);
+    x = gn_batch_norm(graph, x, "bn1", true);
     for (int stage = 0; stage < 3; stage++)
         for (int i = 0; i < 3; i++) {
             block b = {.graph = graph,

@@ -58,12 +58,12 @@ static gn_value conv_fixed(gn_graph *g)
 
 static gn_value norm(gn_graph *g)
 {
-    return gn_linear(g, gn_normalize(g, image(g), "bn", false), "fc", 5, false);
+    return gn_linear(g, gn_batch_norm(g, image(g), "bn", false), "fc", 5, false);
 }
 
 static gn_value norm_relu(gn_graph *g)
 {
-    return gn_linear(g, gn_normalize(g, image(g), "bn", true), "fc", 5, false);
+    return gn_linear(g, gn_batch_norm(g, image(g), "bn", true), "fc", 5, false);
 }
 
 static gn_value linear(gn_graph *g)
