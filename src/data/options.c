@@ -95,6 +95,7 @@ gerne_status gn_data_options_default(gerne_ctx *ctx, gn_data_options *out)
 {
     /* Defaults of the table are static texts and empty lists, so the config may go. */
     gn_config *config;
+    *out = (gn_data_options){0};
     GN_TRY(gn_config_new(ctx, &config));
     gerne_status status = gn_data_options_add(ctx, config, out);
     gn_config_close(config);

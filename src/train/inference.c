@@ -1,0 +1,267 @@
+#include "train/inference.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "data/fetch.h"
+#include "nn/weighted.h"
+
+struct gn_inference {
+    gerne_ctx *ctx;
+    gn_network *network;
+    const gn_dataset *dataset;
+    gn_fetch *fetch; /* NULL when the samples are in memory */
+    size_t batch;    /* samples of one pass */
+    bool body_only;
+    gn_samples samples;
+    const uint8_t **pixels; /* [batch], for samples in memory */
+    const float **features; /* [batch] */
+    int32_t *y, *a;         /* [batch], for predictions */
+};
+
+gn_sample_shape gn_dataset_shape(const gn_dataset *dataset)
+{
+    if (dataset->field == GN_FEATURES)
+        return (gn_sample_shape){.channels = (int64_t)dataset->dimension};
+    return (gn_sample_shape){.channels = GN_CHANNELS,
+                             .height = (int64_t)dataset->height,
+                             .width = (int64_t)dataset->width};
+}
+
+void gn_shape_words(gn_sample_shape shape, char *buffer, size_t size)
+{
+    if (shape.height)
+        snprintf(buffer, size, "images of %lld x %lld pixels", (long long)shape.height,
+                 (long long)shape.width);
+    else
+        snprintf(buffer, size, "rows of %lld features", (long long)shape.channels);
+}
+
+gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
+                                 gn_sample_list *out)
+{
+    *out = (gn_sample_list){0};
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->n; i++)
+        count += split == GN_SPLITS || dataset->split[i] == split;
+    GN_TRY(gn_alloc(ctx, count ? count : 1, sizeof *out->items, "a list of samples", &out->items));
+    for (size_t i = 0; i < dataset->n; i++)
+        if (split == GN_SPLITS || dataset->split[i] == split)
+            out->items[out->count++] = (uint32_t)i;
+    return GERNE_OK;
+}
+
+void gn_sample_list_free(gn_sample_list *list)
+{
+    gn_free(list->items);
+    *list = (gn_sample_list){0};
+}
+
+static gerne_status check_shape(gerne_ctx *ctx, const gn_network *network,
+                                const gn_dataset *dataset)
+{
+    gn_sample_shape ours = gn_network_shape(network), theirs = gn_dataset_shape(dataset);
+    if (ours.channels == theirs.channels && ours.height == theirs.height &&
+        ours.width == theirs.width)
+        return GERNE_OK;
+    char words[2][96];
+    const gn_sample_shape *shapes[] = {&ours, &theirs};
+    for (int i = 0; i < 2; i++)
+        gn_shape_words(*shapes[i], words[i], sizeof words[i]);
+    gn_fail(ctx, GERNE_EUSAGE, "the network takes %s, the data has %s", words[0], words[1]);
+    if (ours.height && theirs.height)
+        gn_hint(ctx, "--data.resize %lld,%lld", (long long)ours.height, (long long)ours.width);
+    return GERNE_EUSAGE;
+}
+
+static gerne_status make_buffers(gn_inference *inference, const gn_inference_options *options)
+{
+    gerne_ctx *ctx = inference->ctx;
+    const gn_dataset *dataset = inference->dataset;
+    if (!gn_dataset_in_memory(dataset)) {
+        enum { BATCHES_AHEAD = 3 };
+        const gn_fetch_options fetch = {.threads = options->threads > 0 ? options->threads : 1,
+                                        .ahead = BATCHES_AHEAD * inference->batch};
+        GN_TRY(gn_fetch_new(ctx, dataset, &fetch, &inference->fetch));
+        size_t slots = gn_fetch_slots(inference->fetch); /* memory_limit may allow fewer */
+        if (slots < inference->batch)
+            inference->batch = slots;
+    }
+    size_t batch = inference->batch;
+    GN_TRY(gn_alloc(ctx, batch, sizeof *inference->pixels, "a batch", &inference->pixels));
+    GN_TRY(gn_alloc(ctx, batch, sizeof *inference->features, "a batch", &inference->features));
+    GN_TRY(gn_alloc(ctx, batch, sizeof *inference->y, "a batch", &inference->y));
+    return gn_alloc(ctx, batch, sizeof *inference->a, "a batch", &inference->a);
+}
+
+gerne_status gn_inference_new(gerne_ctx *ctx, gn_network *network, const gn_dataset *dataset,
+                              const gn_inference_options *options, gn_inference **out)
+{
+    *out = NULL;
+    GN_TRY(check_shape(ctx, network, dataset));
+    gn_inference *inference;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *inference, "inference", &inference));
+    inference->ctx = ctx;
+    inference->network = network;
+    inference->dataset = dataset;
+    inference->body_only = options->body_only;
+    inference->batch = (size_t)gn_network_batch(network);
+    const float *scale = options->scale ? options->scale : dataset->scale;
+    const float *shift = options->shift ? options->shift : dataset->shift;
+    memcpy(inference->samples.scale, scale, GN_CHANNELS * sizeof *scale);
+    memcpy(inference->samples.shift, shift, GN_CHANNELS * sizeof *shift);
+    gerne_status status = make_buffers(inference, options);
+    if (status != GERNE_OK) {
+        gn_inference_close(inference);
+        return status;
+    }
+    *out = inference;
+    return GERNE_OK;
+}
+
+void gn_inference_close(gn_inference *inference)
+{
+    if (!inference)
+        return;
+    gn_fetch_close(inference->fetch);
+    gn_free(inference->pixels);
+    gn_free(inference->features);
+    gn_free(inference->y);
+    gn_free(inference->a);
+    gn_free(inference);
+}
+
+/* ---- a pass over a list ---- */
+
+typedef struct pass {
+    const uint32_t *samples;
+    size_t count, submitted, released;
+} pass;
+
+static size_t batch_from(const gn_inference *inference, const pass *p, size_t first)
+{
+    return p->count - first < inference->batch ? p->count - first : inference->batch;
+}
+
+/* Keeps the decoding threads busy as far as there is room. */
+static gerne_status submit(gn_inference *inference, pass *p)
+{
+    while (p->submitted < p->count) {
+        size_t n = batch_from(inference, p, p->submitted);
+        if (gn_fetch_room(inference->fetch) < n)
+            return GERNE_OK;
+        GN_TRY(gn_fetch_submit(inference->fetch, 0, p->samples + p->submitted, n));
+        p->submitted += n;
+    }
+    return GERNE_OK;
+}
+
+/* Puts a batch into the network's input. */
+static gerne_status load(gn_inference *inference, pass *p, size_t first, size_t n)
+{
+    gn_samples *samples = &inference->samples;
+    const gn_dataset *dataset = inference->dataset;
+    samples->count = n;
+    if (inference->fetch) {
+        GN_TRY(submit(inference, p));
+        GN_TRY(gn_fetch_wait(inference->fetch, &samples->pixels));
+    } else if (dataset->field == GN_FEATURES) {
+        for (size_t i = 0; i < n; i++)
+            inference->features[i] = gn_dataset_features(dataset, p->samples[first + i]);
+        samples->features = inference->features;
+    } else {
+        for (size_t i = 0; i < n; i++)
+            inference->pixels[i] = gn_dataset_pixels(dataset, p->samples[first + i]);
+        samples->pixels = inference->pixels;
+    }
+    gn_load_samples(inference->network, samples, 0, n);
+    if (inference->fetch) {
+        gn_fetch_release(inference->fetch);
+        p->released += n;
+    }
+    return GERNE_OK;
+}
+
+static gerne_status run_batch(gn_inference *inference, pass *p, size_t first, gn_inferred *out)
+{
+    gn_network *network = inference->network;
+    size_t n = batch_from(inference, p, first);
+    GN_TRY(load(inference, p, first, n));
+    GN_TRY(gn_body_forward(inference->ctx, network));
+    if (!inference->body_only)
+        GN_TRY(gn_head_forward(inference->ctx, network, NULL));
+    *out = (gn_inferred){
+        .samples = p->samples + first,
+        .count = n,
+        .logits = inference->body_only ? NULL : gn_logits(network),
+        .features = gn_features(network),
+    };
+    return GERNE_OK;
+}
+
+/* After a failure batches may be under way: their slots have to come back. */
+static void drain(gn_inference *inference, pass *p)
+{
+    for (; p->released < p->submitted; p->released += batch_from(inference, p, p->released))
+        gn_fetch_release(inference->fetch);
+}
+
+static gerne_status report(gn_inference *inference, const char *what, size_t done, size_t total)
+{
+    const gerne_progress progress = {.what = what, .done = done, .total = total, .detail = ""};
+    return what ? gn_progress(inference->ctx, &progress) : GERNE_OK;
+}
+
+gerne_status gn_inference_run(gn_inference *inference, const char *what, const uint32_t *samples,
+                              size_t count, gn_inferred_fn *take, void *user)
+{
+    pass p = {.samples = samples, .count = count};
+    gn_inferred inferred = {0};
+    GN_TRY(gn_network_set_mode(inference->ctx, inference->network, GN_MODE_INFER));
+    gerne_status status = GERNE_OK;
+    for (size_t first = 0; status == GERNE_OK && first < count; first += inferred.count) {
+        status = run_batch(inference, &p, first, &inferred);
+        if (status == GERNE_OK)
+            status = take(user, &inferred);
+        if (status == GERNE_OK)
+            status = report(inference, what, first + inferred.count, count);
+    }
+    if (status != GERNE_OK)
+        drain(inference, &p);
+    return status;
+}
+
+/* ---- predictions ---- */
+
+typedef struct prediction_sink {
+    gn_inference *inference;
+    gn_predictions *predictions;
+} prediction_sink;
+
+static gerne_status add_predictions(void *user, const gn_inferred *inferred)
+{
+    const prediction_sink *sink = user;
+    gn_inference *inference = sink->inference;
+    const gn_dataset *dataset = inference->dataset;
+    for (size_t i = 0; i < inferred->count; i++) {
+        inference->y[i] = dataset->y[inferred->samples[i]];
+        inference->a[i] = dataset->a ? dataset->a[inferred->samples[i]] : 0;
+    }
+    return gn_predictions_add_logits(inference->ctx, sink->predictions, inferred->logits,
+                                     inference->y, inference->a, inferred->count);
+}
+
+gerne_status gn_inference_predict(gn_inference *inference, const char *what,
+                                  const uint32_t *samples, size_t count,
+                                  gn_predictions *predictions)
+{
+    prediction_sink sink = {inference, predictions};
+    if (!inference->dataset->y)
+        return gn_fail(inference->ctx, GERNE_EUSAGE, "the data has no labels to compare with");
+    if (gn_network_classes(inference->network) != predictions->classes ||
+        predictions->classes < (int32_t)inference->dataset->classes)
+        return gn_fail(
+            inference->ctx, GERNE_EUSAGE, "the network has %lld classes, the data has %u",
+            (long long)gn_network_classes(inference->network), inference->dataset->classes);
+    return gn_inference_run(inference, what, samples, count, add_predictions, &sink);
+}
