@@ -75,6 +75,11 @@ enum {
 enum { GN_EXIT_CODES = 5 };
 extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 
+/* The progress hook of the program (user is the gn_cli): a line on the terminal once work takes
+ * some seconds; asks to stop after SIGINT or SIGTERM. */
+int gn_show_progress(void *user, const gerne_progress *progress);
+void gn_clear_progress(void); /* before anything else is printed */
+
 /* Appends the document to cli->output and releases it. */
 GERNE_CHECKED gerne_status gn_output_json(gn_cli *cli, json_t *json);
 

@@ -95,8 +95,6 @@ static gerne_status run_make(gn_cli *cli)
 
 /* ---- fetch ---- */
 
-static const uint64_t unpack_limit = (uint64_t)64 << 30;
-
 /* base + name -> folder/name, unpacked when it is an archive. */
 static gerne_status fetch_file(gn_cli *cli, const char *base, const gn_published_file *file,
                                const char *folder)
@@ -111,7 +109,7 @@ static gerne_status fetch_file(gn_cli *cli, const char *base, const gn_published
     if (status == GERNE_OK)
         status = gn_download_file(cli->ctx, &download, hex);
     if (status == GERNE_OK && gn_is_archive(path))
-        status = gn_unpack(cli->ctx, path, folder, unpack_limit);
+        status = gn_unpack(cli->ctx, path, folder, 0);
     gn_text_free(&url);
     return status;
 }

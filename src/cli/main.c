@@ -24,6 +24,7 @@ static int exit_code(gerne_status status)
 static void print_log(void *user, gerne_log_level level, const char *line)
 {
     const gn_cli *cli = user;
+    gn_clear_progress();
     if (level == GERNE_LOG_WARNING)
         fprintf(stderr, "warning: %s\n", line);
     else if (level == GERNE_LOG_INFO && !cli->quiet)
@@ -33,6 +34,7 @@ static void print_log(void *user, gerne_log_level level, const char *line)
 static void print_failure(const gerne_ctx *ctx, gerne_status status)
 {
     const char *message = gerne_message(ctx);
+    gn_clear_progress();
     fprintf(stderr, "gerne: %s\n", message[0] ? message : gerne_status_name(status));
     if (gerne_hint(ctx)[0])
         fprintf(stderr, "hint: %s\n", gerne_hint(ctx));
@@ -40,6 +42,7 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
 
 static gerne_status write_output(gerne_ctx *ctx, const gn_text *text)
 {
+    gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
     if (done != text->size || fflush(stdout) != 0)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot write to the standard output");
@@ -111,6 +114,7 @@ int main(int argc, char **argv)
     if (gerne_ctx_new(&cli.ctx) != GERNE_OK)
         return GN_EXIT_FAILED;
     gerne_set_log(cli.ctx, print_log, &cli);
+    gerne_set_progress(cli.ctx, gn_show_progress, &cli);
     gerne_status status = gn_arena_new(cli.ctx, &cli.arena);
     if (status == GERNE_OK)
         status = gn_config_new(cli.ctx, &cli.config);

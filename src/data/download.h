@@ -17,7 +17,8 @@ GERNE_CHECKED gerne_status gn_download_file(gerne_ctx *ctx, const gn_download *d
                                             char hex[GN_SHA256_HEX]);
 
 /* Unpacks a tar or zip archive (compressed or not) below a directory. Paths that would leave it,
- * links and special files are refused, as is more than limit bytes in all. */
+ * links and special files are refused, as is more than limit bytes in all (0: a hundred times the
+ * archive's size and 64 MB: pictures are packed once at most, bombs many times). */
 GERNE_CHECKED gerne_status gn_unpack(gerne_ctx *ctx, const char *archive, const char *directory,
                                      uint64_t limit);
 

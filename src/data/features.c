@@ -26,15 +26,10 @@ gerne_status gn_features_fit(gerne_ctx *ctx, const gn_dataset *dataset, size_t r
 
 /* ---- labels ---- */
 
-static bool attributes_unknown(const gn_data_options *options)
-{
-    return options->a && strcmp(options->a, "none") == 0;
-}
-
-/* Where y, a and split stand in a CSV; -1 when they do not. unused is an attribute that is there
- * but not wanted: it is not a feature either. */
+/* Where y, a and split stand in a CSV; -1 when they do not. Labels that are there but not wanted
+ * are not features either. */
 typedef struct label_columns {
-    ptrdiff_t y, a, split, unused;
+    ptrdiff_t y, a, split, unused_y, unused_a;
 } label_columns;
 
 static gerne_status one_column(gn_csv *csv, const char *named, const char *usual, ptrdiff_t *out)
@@ -48,13 +43,16 @@ static gerne_status one_column(gn_csv *csv, const char *named, const char *usual
 
 static gerne_status find_labels(gn_csv *csv, const gn_data_options *options, label_columns *out)
 {
+    *out = (label_columns){-1, -1, -1, -1, -1};
     size_t y;
-    GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &y));
-    out->y = (ptrdiff_t)y;
-    out->a = -1;
-    out->unused = -1;
-    if (attributes_unknown(options))
-        out->unused = gn_csv_column(csv, "a");
+    if (gn_is_none(options->y)) {
+        out->unused_y = gn_csv_column(csv, "y");
+    } else {
+        GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &y));
+        out->y = (ptrdiff_t)y;
+    }
+    if (gn_is_none(options->a))
+        out->unused_a = gn_csv_column(csv, "a");
     else
         GN_TRY(one_column(csv, options->a, "a", &out->a));
     return one_column(csv, options->split_column, "split", &out->split);
@@ -69,7 +67,7 @@ static gerne_status add_labels(gerne_ctx *ctx, gn_csv *csv, const char *path,
                            "'%s' is not a split (0/1/2 or train/val/test)",
                            gn_csv_cell(csv, (size_t)columns->split));
     gerne_status status =
-        gn_rows_add(ctx, rows, gn_csv_cell(csv, (size_t)columns->y),
+        gn_rows_add(ctx, rows, columns->y >= 0 ? gn_csv_cell(csv, (size_t)columns->y) : NULL,
                     columns->a >= 0 ? gn_csv_cell(csv, (size_t)columns->a) : NULL, split);
     return status == GERNE_EDATA ? gn_fail_in(ctx, status, "%s, line %zu", path, gn_csv_line(csv))
                                  : status;
@@ -80,7 +78,7 @@ static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_o
 {
     label_columns columns;
     GN_TRY(find_labels(csv, options, &columns));
-    GN_TRY(gn_rows_open(ctx, true, columns.a >= 0, rows));
+    GN_TRY(gn_rows_open(ctx, columns.y >= 0, columns.a >= 0, rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -115,14 +113,19 @@ typedef struct csv_features {
     size_t count, capacity, columns;
 } csv_features;
 
+static bool is_label(const label_columns *labels, ptrdiff_t column)
+{
+    return column == labels->y || column == labels->a || column == labels->split ||
+           column == labels->unused_y || column == labels->unused_a;
+}
+
 static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, const label_columns *labels,
                                 csv_features *out)
 {
     GN_TRY(gn_grow(ctx, &out->values, &out->capacity, out->count + out->columns,
                    sizeof *out->values, "features"));
     for (size_t column = 0; column < gn_csv_columns(csv); column++) {
-        if ((ptrdiff_t)column == labels->y || (ptrdiff_t)column == labels->a ||
-            (ptrdiff_t)column == labels->split || (ptrdiff_t)column == labels->unused)
+        if (is_label(labels, (ptrdiff_t)column))
             continue;
         double value;
         if (!gn_parse_double(gn_csv_cell(csv, column), &value) || isinf(value))
@@ -138,11 +141,13 @@ static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_opt
 {
     label_columns labels;
     GN_TRY(find_labels(csv, options, &labels));
-    size_t taken = 1u + (labels.a >= 0) + (labels.split >= 0) + (labels.unused >= 0);
+    size_t taken = 0;
+    for (size_t column = 0; column < gn_csv_columns(csv); column++)
+        taken += is_label(&labels, (ptrdiff_t)column);
     if (gn_csv_columns(csv) <= taken)
         return gn_fail(ctx, GERNE_EDATA, "%s has no column of features", options->file);
     out->columns = gn_csv_columns(csv) - taken;
-    GN_TRY(gn_rows_open(ctx, true, labels.a >= 0, &out->rows));
+    GN_TRY(gn_rows_open(ctx, labels.y >= 0, labels.a >= 0, &out->rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -173,10 +178,20 @@ static gerne_status open_csv(gerne_ctx *ctx, const gn_data_options *options, gn_
 
 /* ---- .npy and raw ---- */
 
+/* Samples that are only to be predicted. */
+static gerne_status unlabelled(gerne_ctx *ctx, size_t rows, gn_dataset *dataset)
+{
+    GN_TRY(gn_dataset_allocate(ctx, dataset, rows, 0, 0, NULL, NULL));
+    memset(dataset->split, GN_TEST, rows);
+    return GERNE_OK;
+}
+
 static gerne_status labels_for(gerne_ctx *ctx, const gn_data_options *options, size_t rows_there,
                                gn_dataset *dataset)
 {
     gn_rows rows = {0};
+    if (gn_is_none(options->y) && !options->labels && rows_there)
+        return unlabelled(ctx, rows_there, dataset);
     gerne_status status = read_labels(ctx, options, &rows);
     if (status == GERNE_OK && rows_there && rows.n != rows_there)
         status = gn_fail(ctx, GERNE_EDATA, "'%s' has %zu rows, '%s' has %zu", options->file,

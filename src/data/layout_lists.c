@@ -10,7 +10,7 @@
 
 typedef struct metadata_columns {
     size_t file, y, a, split;
-    bool has_a, has_split;
+    bool has_y, has_a, has_split;
 } metadata_columns;
 
 /* The column that was named, or the first of the usual names (ended by NULL); false when neither is
@@ -36,17 +36,16 @@ static gerne_status find_columns(gerne_ctx *ctx, gn_csv *csv, const gn_data_opti
                                  const char *path, metadata_columns *columns)
 {
     static const char *const files[] = {"filename", "img_filename", "image", "file", "path", NULL};
-    static const char *const classes[] = {"y", NULL}, *const attributes[] = {"a", "place", NULL};
+    static const char *const attributes[] = {"a", "place", NULL};
     static const char *const splits[] = {"split", NULL};
     bool found;
     GN_TRY(find_column(csv, options->filename_column, files, &columns->file, &found));
     if (!found)
         GN_TRY(gn_csv_require(csv, "filename", &columns->file));
-    GN_TRY(find_column(csv, options->y, classes, &columns->y, &found));
-    if (!found)
-        GN_TRY(gn_csv_require(csv, "y", &columns->y));
-    bool unknown = options->a && strcmp(options->a, "none") == 0;
-    if (!unknown)
+    columns->has_y = !gn_is_none(options->y);
+    if (columns->has_y)
+        GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &columns->y));
+    if (!gn_is_none(options->a))
         GN_TRY(find_column(csv, options->a, attributes, &columns->a, &columns->has_a));
     GN_TRY(find_column(csv, options->split_column, splits, &columns->split, &columns->has_split));
     if (!columns->has_split)
@@ -65,8 +64,9 @@ static gerne_status read_row(gerne_ctx *ctx, gn_csv *csv, const metadata_columns
         return gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)columns->split,
                            "'%s' is not a split (0/1/2 or train/val/test)",
                            gn_csv_cell(csv, columns->split));
-    gerne_status status = gn_rows_add(ctx, &collection->rows, gn_csv_cell(csv, columns->y),
-                                      columns->has_a ? gn_csv_cell(csv, columns->a) : NULL, split);
+    gerne_status status =
+        gn_rows_add(ctx, &collection->rows, columns->has_y ? gn_csv_cell(csv, columns->y) : NULL,
+                    columns->has_a ? gn_csv_cell(csv, columns->a) : NULL, split);
     if (status == GERNE_EDATA)
         return gn_fail_in(ctx, status, "%s, line %zu", collection->files.listing, gn_csv_line(csv));
     GN_TRY(status);
@@ -77,7 +77,7 @@ static gerne_status read_rows(gerne_ctx *ctx, gn_csv *csv, gn_collection *collec
 {
     metadata_columns columns = {0};
     GN_TRY(find_columns(ctx, csv, collection->options, collection->files.listing, &columns));
-    GN_TRY(gn_rows_open(ctx, true, columns.has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, columns.has_y, columns.has_a, &collection->rows));
     collection->has_rows = true;
     for (;;) {
         bool more;
@@ -183,7 +183,7 @@ static gerne_status read_names(gerne_ctx *ctx, celeba_lists *lists, const gn_dat
     GN_TRY(next_line(ctx, &lists->attributes, &more));
     if (more && lists->attributes.count == 1)
         GN_TRY(next_line(ctx, &lists->attributes, &more));
-    lists->has_a = !(options->a && strcmp(options->a, "none") == 0);
+    lists->has_a = !gn_is_none(options->a);
     GN_TRY(
         find_attribute(ctx, &lists->attributes, options->y ? options->y : "Blond_Hair", &lists->y));
     if (lists->has_a)

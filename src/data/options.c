@@ -50,7 +50,9 @@ static const gn_option options[] = {
     {"preset", GN_CHOICE, FIELD(preset), .fallback = "none",
      .choices = "none|waterbirds|celeba|bffhq",
      .help = "images: columns and transforms of a known dataset; other keys win over it"},
-    {"y", GN_TEXT, FIELD(y), .help = "column (CelebA: attribute) of the class (default: y)"},
+    {"y", GN_TEXT, FIELD(y),
+     .help =
+         "column (CelebA: attribute) of the class (default: y); 'none' for data without labels"},
     {"a", GN_TEXT, FIELD(a),
      .help =
          "column (CelebA: attribute) of the spurious attribute (default: a, place); 'none' when "

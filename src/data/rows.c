@@ -14,6 +14,11 @@ const char *gn_split_name(gn_split split)
     return split < GN_SPLITS ? names[split] : "none";
 }
 
+bool gn_is_none(const char *text)
+{
+    return text && strcmp(text, "none") == 0;
+}
+
 bool gn_parse_split(const char *text, gn_split *out)
 {
     static const struct {

@@ -64,6 +64,9 @@ GERNE_CHECKED gerne_status gn_rows_add(gerne_ctx *ctx, gn_rows *rows, const char
 GERNE_CHECKED gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset);
 void gn_rows_close(gn_rows *rows);
 
+/* True for the word "none", which stands for labels that are not there. */
+bool gn_is_none(const char *text);
+
 /* "0", "train", "1", "val", "valid", "validation", "dev", "2", "test": false for other texts. */
 bool gn_parse_split(const char *text, gn_split *out);
 

@@ -110,6 +110,8 @@ gerne_status gn_unpack(gerne_ctx *ctx, const char *path, const char *directory, 
 {
     gn_map map; /* says in words what is wrong with the file itself */
     GN_TRY(gn_map_open(ctx, path, &map));
+    if (limit == 0)
+        limit = 100 * (uint64_t)map.size + ((uint64_t)64 << 20);
     gn_map_close(&map);
     struct archive *archive = archive_read_new();
     if (!archive)

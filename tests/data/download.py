@@ -48,7 +48,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         stop = BREAK_AFTER.pop(self.path, None)
-        self.wfile.write(body[start:stop])
+        try:
+            self.wfile.write(body[start:stop])
+        except ConnectionError:
+            pass  # the client had enough
 
     def log_message(self, *_):
         pass
@@ -170,6 +173,9 @@ class Fetch(unittest.TestCase):
         FILES["/cut.tar.gz"] = FILES["/good.tar.gz"][:60]
         result = self.fetch(BASE + "/cut.tar.gz", code=1)
         self.assertIn("cannot be unpacked", result.stderr)
+        FILES["/bomb.tar.gz"] = tar([("zeros", bytes(200 << 20), file)])
+        self.assertIn("unpacks to more", self.fetch(BASE + "/bomb.tar.gz", code=1).stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.out, "zeros")))
         zipped = io.BytesIO()
         with zipfile.ZipFile(zipped, "w") as z:
             z.writestr("../up.txt", "x")
