@@ -1,0 +1,441 @@
+#include "train/model_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "nn/network_weights.h"
+
+/* Keys of the metadata. */
+static const char version_key[] = "gerne", method_key[] = "method", model_key[] = "model",
+                  shape_key[] = "sample_shape", classes_key[] = "class_names",
+                  attributes_key[] = "attribute_names", pixels_key[] = "normalization",
+                  rows_key[] = "standardization";
+
+enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24 };
+
+struct gn_model_file {
+    gn_arena *arena;
+    gn_weights *weights;
+    const char *path;
+    bool has_card;
+    gn_model_card card;
+};
+
+gn_model_card gn_model_card_of(const gn_network *network, const gn_dataset *dataset,
+                               const char *method)
+{
+    gn_model_card card = {
+        .model = *gn_network_options(network),
+        .shape = gn_network_shape(network),
+        .classes = dataset->classes,
+        .attributes = dataset->attributes,
+        .class_names = dataset->class_names,
+        .attribute_names = dataset->attribute_names,
+        .mean = dataset->mean,
+        .deviation = dataset->deviation,
+        .method = method,
+        .version = gerne_version(),
+    };
+    memcpy(card.scale, dataset->scale, sizeof card.scale);
+    memcpy(card.shift, dataset->shift, sizeof card.shift);
+    return card;
+}
+
+/* ---- writing ---- */
+
+typedef struct card_writer {
+    gerne_ctx *ctx;
+    gn_arena *arena;
+    gn_metadata items[KEYS_MAX];
+    size_t count;
+} card_writer;
+
+static gerne_status put_text(card_writer *w, const char *key, const char *text)
+{
+    gn_metadata *item = &w->items[w->count++];
+    item->key = key;
+    return gn_arena_copy_text(w->ctx, w->arena, text, &item->value);
+}
+
+/* Takes the reference. */
+static gerne_status put_json(card_writer *w, const char *key, json_t *json)
+{
+    gn_text text = {0};
+    gerne_status status = gn_json_print_line(w->ctx, json, &text);
+    json_decref(json);
+    if (status == GERNE_OK) {
+        text.bytes[text.size - 1] = '\0'; /* the line's end */
+        status = put_text(w, key, text.bytes);
+    }
+    gn_text_free(&text);
+    return status;
+}
+
+static json_t *names_json(const char *const *names, uint32_t count)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(names[i]));
+    return list;
+}
+
+static json_t *floats_json(const float *values, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, gn_json_number((double)values[i]));
+    return list;
+}
+
+static json_t *pair_json(const char *first_key, const float *first, const char *second_key,
+                         const float *second, size_t count)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, first_key, floats_json(first, count));
+    json_object_set_new(json, second_key, floats_json(second, count));
+    return json;
+}
+
+static const gn_option *model_option(const char *name)
+{
+    for (size_t i = 0; i < gn_model_option_count; i++)
+        if (strcmp(gn_model_option_table[i].name, name) == 0)
+            return &gn_model_option_table[i];
+    return NULL;
+}
+
+static void set_choice(json_t *json, const char *name, int value)
+{
+    char word[32];
+    const gn_option *option = model_option(name);
+    json_object_set_new(json, name,
+                        json_string(gn_choice_word(option->choices, value, word, sizeof word)));
+}
+
+static json_t *model_json(const gn_model_options *model)
+{
+    json_t *json = json_object(), *hidden = json_array();
+    json_object_set_new(json, "arch", json_string(model->arch));
+    for (size_t i = 0; i < model->hidden.count; i++)
+        json_array_append_new(hidden, json_integer(model->hidden.items[i]));
+    json_object_set_new(json, "hidden", hidden);
+    set_choice(json, "variant", model->variant);
+    set_choice(json, "stem", model->stem);
+    return json;
+}
+
+static json_t *shape_json(gn_sample_shape shape)
+{
+    json_t *json = json_array();
+    json_array_append_new(json, json_integer(shape.channels));
+    if (shape.height) {
+        json_array_append_new(json, json_integer(shape.height));
+        json_array_append_new(json, json_integer(shape.width));
+    }
+    return json;
+}
+
+static gerne_status describe(card_writer *w, const gn_model_card *card)
+{
+    GN_TRY(put_text(w, version_key, card->version));
+    GN_TRY(put_json(w, model_key, model_json(&card->model)));
+    GN_TRY(put_json(w, shape_key, shape_json(card->shape)));
+    GN_TRY(put_json(w, classes_key, names_json(card->class_names, card->classes)));
+    if (card->method)
+        GN_TRY(put_text(w, method_key, card->method));
+    if (card->attributes)
+        GN_TRY(put_json(w, attributes_key, names_json(card->attribute_names, card->attributes)));
+    if (card->shape.height)
+        GN_TRY(put_json(w, pixels_key,
+                        pair_json("scale", card->scale, "shift", card->shift, GN_CHANNELS)));
+    if (card->mean)
+        GN_TRY(put_json(w, rows_key,
+                        pair_json("mean", card->mean, "deviation", card->deviation,
+                                  (size_t)card->shape.channels)));
+    return GERNE_OK;
+}
+
+gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *network,
+                                const gn_model_card *card)
+{
+    if ((int64_t)card->classes != gn_network_classes(network))
+        return gn_fail(ctx, GERNE_EINTERNAL, "a network of %lld classes described with %u",
+                       (long long)gn_network_classes(network), card->classes);
+    card_writer w = {.ctx = ctx};
+    GN_TRY(gn_arena_new(ctx, &w.arena));
+    gerne_status status = describe(&w, card);
+    if (status == GERNE_OK)
+        status = gn_network_save(ctx, network, path, GN_WEIGHT_F32, w.items, w.count);
+    gn_arena_close(w.arena);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static gerne_status bad(gerne_ctx *ctx, const gn_model_file *file, const char *key)
+{
+    return gn_fail(ctx, GERNE_EDATA, "'%s': the metadata '%s' is not what gerne writes", file->path,
+                   key);
+}
+
+/* *out is NULL when the key is not there. */
+static gerne_status get_json(gerne_ctx *ctx, const gn_model_file *file, const char *key,
+                             json_t **out)
+{
+    const char *text = gn_weights_metadata(file->weights, key);
+    *out = NULL;
+    if (!text)
+        return GERNE_OK;
+    char where[64];
+    snprintf(where, sizeof where, "the metadata '%s'", key);
+    gerne_status status = gn_json_parse(ctx, text, strlen(text), where, out);
+    return status == GERNE_OK ? status : gn_fail_in(ctx, status, "'%s'", file->path);
+}
+
+static gerne_status take_names(gerne_ctx *ctx, gn_model_file *file, const char *key,
+                               const json_t *json, uint32_t *count, const char *const **out)
+{
+    const char **names;
+    size_t n = json_array_size(json);
+    if (n == 0 || n > UINT32_MAX)
+        return bad(ctx, file, key);
+    GN_TRY(gn_arena_alloc(ctx, file->arena, n, sizeof *names, &names));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = json_string_value(json_array_get(json, i));
+        if (!name)
+            return bad(ctx, file, key);
+        GN_TRY(gn_arena_copy_text(ctx, file->arena, name, &names[i]));
+    }
+    *count = (uint32_t)n;
+    *out = names;
+    return GERNE_OK;
+}
+
+static bool take_floats(const json_t *list, size_t count, float *out)
+{
+    if (json_array_size(list) != count)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(list, i);
+        out[i] = (float)json_number_value(item);
+        if (!json_is_number(item) || !isfinite(out[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool take_choice(const json_t *model, const char *name, int *out)
+{
+    const char *word = json_string_value(json_object_get(model, name));
+    *out = word ? gn_choice_index(model_option(name)->choices, word) : -1;
+    return *out >= 0;
+}
+
+static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
+{
+    gn_model_options *model = &file->card.model;
+    const json_t *hidden = json_object_get(json, "hidden");
+    const char *arch = json_string_value(json_object_get(json, "arch"));
+    int64_t *widths;
+    size_t n = json_array_size(hidden);
+    if (!arch || !take_choice(json, "variant", &model->variant) ||
+        !take_choice(json, "stem", &model->stem))
+        return bad(ctx, file, model_key);
+    GN_TRY(gn_arena_copy_text(ctx, file->arena, arch, &model->arch));
+    GN_TRY(gn_arena_alloc(ctx, file->arena, n ? n : 1, sizeof *widths, &widths));
+    for (size_t i = 0; i < n; i++) {
+        widths[i] = json_integer_value(json_array_get(hidden, i));
+        if (widths[i] < 1 || widths[i] > WIDTH_MAX)
+            return bad(ctx, file, model_key);
+    }
+    model->hidden = (gn_ints){widths, n};
+    return GERNE_OK;
+}
+
+static gerne_status take_shape(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
+{
+    gn_sample_shape *shape = &file->card.shape;
+    size_t n = json_array_size(json);
+    shape->channels = json_integer_value(json_array_get(json, 0));
+    shape->height = json_integer_value(json_array_get(json, 1));
+    shape->width = json_integer_value(json_array_get(json, 2));
+    bool image = n == 3 && shape->channels == GN_CHANNELS && shape->height > 0 &&
+                 shape->height <= SIDE_MAX && shape->width > 0 && shape->width <= SIDE_MAX;
+    bool row = n == 1 && shape->channels > 0 && shape->channels <= WIDTH_MAX;
+    return image || row ? GERNE_OK : bad(ctx, file, shape_key);
+}
+
+static gerne_status take_pixels(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
+{
+    gn_model_card *card = &file->card;
+    bool fine = take_floats(json_object_get(json, "scale"), GN_CHANNELS, card->scale) &&
+                take_floats(json_object_get(json, "shift"), GN_CHANNELS, card->shift);
+    return fine ? GERNE_OK : bad(ctx, file, pixels_key);
+}
+
+static gerne_status take_rows(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
+{
+    size_t count = (size_t)file->card.shape.channels;
+    float *mean;
+    GN_TRY(gn_arena_alloc(ctx, file->arena, count, 2 * sizeof *mean, &mean));
+    bool fine = !file->card.shape.height &&
+                take_floats(json_object_get(json, "mean"), count, mean) &&
+                take_floats(json_object_get(json, "deviation"), count, mean + count);
+    for (size_t i = 0; fine && i < count; i++)
+        fine = mean[count + i] > 0;
+    if (!fine)
+        return bad(ctx, file, rows_key);
+    file->card.mean = mean;
+    file->card.deviation = mean + count;
+    return GERNE_OK;
+}
+
+static gerne_status take_classes(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
+{
+    return take_names(ctx, file, classes_key, json, &file->card.classes, &file->card.class_names);
+}
+
+static gerne_status take_attributes(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
+{
+    return take_names(ctx, file, attributes_key, json, &file->card.attributes,
+                      &file->card.attribute_names);
+}
+
+/* One row a key that holds JSON; standardization needs the shape before it. */
+typedef struct card_key {
+    const char *key;
+    gerne_status (*take)(gerne_ctx *ctx, gn_model_file *file, const json_t *json);
+    bool required;
+} card_key;
+
+static const card_key card_keys[] = {
+    {model_key, take_model, true},     {shape_key, take_shape, true},
+    {classes_key, take_classes, true}, {attributes_key, take_attributes, false},
+    {pixels_key, take_pixels, false},  {rows_key, take_rows, false},
+};
+
+static gerne_status read_card(gerne_ctx *ctx, gn_model_file *file)
+{
+    file->card.version = gn_weights_metadata(file->weights, version_key);
+    file->card.method = gn_weights_metadata(file->weights, method_key);
+    if (!file->card.version)
+        return GERNE_OK; /* somebody else's weights */
+    for (size_t i = 0; i < sizeof card_keys / sizeof card_keys[0]; i++) {
+        json_t *json;
+        GN_TRY(get_json(ctx, file, card_keys[i].key, &json));
+        gerne_status status = json ? card_keys[i].take(ctx, file, json) : GERNE_OK;
+        if (!json && card_keys[i].required)
+            status = gn_fail(ctx, GERNE_EDATA, "'%s' has no metadata '%s'", file->path,
+                             card_keys[i].key);
+        json_decref(json);
+        GN_TRY(status);
+    }
+    file->has_card = true;
+    return GERNE_OK;
+}
+
+gerne_status gn_model_file_open(gerne_ctx *ctx, const char *path, gn_model_file **out)
+{
+    *out = NULL;
+    gn_model_file *file;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *file, "a model file", &file));
+    gerne_status status = gn_arena_new(ctx, &file->arena);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(ctx, file->arena, path, &file->path);
+    if (status == GERNE_OK)
+        status = gn_weights_open(ctx, path, &file->weights);
+    if (status == GERNE_OK)
+        status = read_card(ctx, file);
+    if (status != GERNE_OK) {
+        gn_model_file_close(file);
+        return status;
+    }
+    *out = file;
+    return GERNE_OK;
+}
+
+void gn_model_file_close(gn_model_file *file)
+{
+    if (!file)
+        return;
+    gn_weights_close(file->weights);
+    gn_arena_close(file->arena);
+    gn_free(file);
+}
+
+const gn_model_card *gn_model_file_card(const gn_model_file *file)
+{
+    return file->has_card ? &file->card : NULL;
+}
+
+/* ---- weights without a card ---- */
+
+/* The rows of the head's matrix, whatever stands before its name; 0 when there is none. */
+static int64_t count_classes(const gn_weights *weights, const char *head)
+{
+    size_t length = strlen(head);
+    for (size_t i = 0; i < gn_weights_count(weights); i++) {
+        const gn_weight *weight = gn_weights_at(weights, i);
+        size_t size = strlen(weight->name);
+        bool named = size >= length && strcmp(weight->name + size - length, head) == 0 &&
+                     (size == length || weight->name[size - length - 1] == '.');
+        if (named && weight->ndims == 2)
+            return weight->dims[0];
+    }
+    return 0;
+}
+
+gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file *file,
+                                    const gn_model_options *options, gn_sample_shape shape)
+{
+    const gn_architecture *architecture;
+    char head[64] = "fc.weight";
+    GN_TRY(gn_architecture_find(ctx, options->arch, &architecture));
+    if (architecture->layers_before_head)
+        snprintf(head, sizeof head, "fc%d.weight", architecture->layers_before_head(options) + 1);
+    int64_t classes = count_classes(file->weights, head);
+    if (classes < 1 || classes > UINT32_MAX)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has no tensor '%s', the head of %s", file->path,
+                       head, options->arch);
+    const char **names;
+    GN_TRY(gn_arena_alloc(ctx, file->arena, (size_t)classes, sizeof *names, &names));
+    for (int64_t k = 0; k < classes; k++) {
+        char number[32];
+        snprintf(number, sizeof number, "%lld", (long long)k);
+        GN_TRY(gn_arena_copy_text(ctx, file->arena, number, &names[k]));
+    }
+    file->card = (gn_model_card){
+        .model = *options, .shape = shape, .classes = (uint32_t)classes, .class_names = names};
+    file->has_card = true;
+    return GERNE_OK;
+}
+
+static gerne_status load(gerne_ctx *ctx, const gn_model_file *file, gn_network *network)
+{
+    gn_match match = {0};
+    GN_TRY(gn_network_load(ctx, network, file->path, &match));
+    if (match.head_replaced)
+        return gn_fail(ctx, GERNE_EDATA, "'%s': the head does not have the %u classes of the names",
+                       file->path, file->card.classes);
+    return GERNE_OK;
+}
+
+gerne_status gn_model_file_network(gerne_ctx *ctx, const gn_model_file *file, gn_device *device,
+                                   int64_t batch, gn_network **out)
+{
+    *out = NULL;
+    if (!file->has_card)
+        return gn_fail(ctx, GERNE_EINTERNAL, "a network from weights without a description");
+    gn_network *network;
+    GN_TRY(gn_network_new(ctx, device, &file->card.model, file->card.shape, file->card.classes,
+                          batch, &network));
+    gerne_status status = load(ctx, file, network);
+    if (status != GERNE_OK) {
+        gn_network_close(network);
+        return status;
+    }
+    *out = network;
+    return GERNE_OK;
+}
