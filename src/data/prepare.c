@@ -96,8 +96,6 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
 
 /* ---- features ---- */
 
-enum { BLOCK = 1 << 22 }; /* bytes of features that one digest covers */
-
 static size_t feature_bytes(const gn_dataset *dataset)
 {
     return dataset->n * dataset->dimension * sizeof *dataset->rows;
@@ -109,8 +107,9 @@ static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch
     (void)scratch;
     preparation *job = user;
     const gn_dataset *dataset = job->dataset;
-    size_t start = index * BLOCK, total = feature_bytes(dataset), row = dataset->dimension * 4;
-    size_t end = start + BLOCK < total ? start + BLOCK : total;
+    size_t start = index * GN_FEATURE_BLOCK, total = feature_bytes(dataset),
+           row = dataset->dimension * 4;
+    size_t end = start + GN_FEATURE_BLOCK < total ? start + GN_FEATURE_BLOCK : total;
     gn_sha256 hash;
     gn_sha256_start(&hash);
     while (start < end) { /* row by row: rows may have been left out */
@@ -126,7 +125,7 @@ static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch
 static gerne_status digest_features(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     preparation job = {.dataset = dataset};
-    size_t blocks = (feature_bytes(dataset) + BLOCK - 1) / BLOCK;
+    size_t blocks = (feature_bytes(dataset) + GN_FEATURE_BLOCK - 1) / GN_FEATURE_BLOCK;
     GN_TRY(gn_alloc(ctx, blocks, GN_SHA256_SIZE, "digests", &job.digests));
     gerne_status status =
         gn_parallel(ctx, threads, blocks, "read features", digest_block, &job, NULL);

@@ -106,6 +106,8 @@ GERNE_CHECKED gerne_status gn_open_images(gerne_ctx *ctx, const gn_data_options 
 GERNE_CHECKED gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options,
                                             gn_dataset *dataset);
 
+enum { GN_FEATURE_BLOCK = 1 << 22 }; /* bytes of features that one digest covers */
+
 /* GERNE_EUSAGE unless so many floats fit data.memory_limit. */
 GERNE_CHECKED gerne_status gn_features_fit(gerne_ctx *ctx, const gn_dataset *dataset, size_t rows,
                                            size_t columns);

@@ -1,0 +1,101 @@
+#include "data/derive.h"
+
+#include <string.h>
+
+#include "data/source.h"
+
+static gerne_status copy_samples(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dataset)
+{
+    size_t n = like->n;
+    GN_TRY(gn_dataset_allocate(ctx, dataset, n, like->y ? like->classes : 0,
+                               like->a ? like->attributes : 0, like->class_names,
+                               like->attribute_names));
+    if (like->y)
+        memcpy(dataset->y, like->y, n * sizeof *like->y);
+    if (like->a)
+        memcpy(dataset->a, like->a, n * sizeof *like->a);
+    memcpy(dataset->split, like->split, n);
+    if (!like->origin)
+        return GERNE_OK;
+    GN_TRY(gn_alloc(ctx, n, sizeof *dataset->origin, "rows", &dataset->origin));
+    memcpy(dataset->origin, like->origin, n * sizeof *like->origin);
+    return GERNE_OK;
+}
+
+static gerne_status fill(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dataset)
+{
+    dataset->format = gn_data_format_name(GN_DATA_FEATURES);
+    dataset->field = GN_FEATURES;
+    dataset->memory_limit = like->memory_limit;
+    dataset->skipped = like->skipped;
+    dataset->row_of_sample = true;
+    GN_TRY(gn_arena_new(ctx, &dataset->arena));
+    return copy_samples(ctx, like, dataset);
+}
+
+gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map, size_t offset,
+                               size_t dimension, const char *settings, gn_dataset **out)
+{
+    *out = NULL;
+    size_t bytes;
+    if (!gn_multiply(like->n, dimension, &bytes) || !gn_multiply(bytes, sizeof(float), &bytes) ||
+        offset > map.size || map.size - offset < bytes || offset % sizeof(float) != 0)
+        return gn_fail(ctx, GERNE_EDATA, "a map of %zu bytes cannot hold %zu x %zu features",
+                       map.size, like->n, dimension);
+    gn_dataset *dataset;
+    gn_map *kept = NULL;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
+    gerne_status status = fill(ctx, like, dataset);
+    if (status == GERNE_OK)
+        status = gn_alloc(ctx, 1, sizeof *kept, "a map", &kept);
+    if (status != GERNE_OK) {
+        gn_dataset_close(dataset);
+        return status;
+    }
+    *kept = map;
+    dataset->map = kept;
+    dataset->rows = (const float *)(const void *)(map.bytes + offset);
+    dataset->dimension = dimension;
+    gn_dataset_settings(dataset, "%s", settings);
+    *out = dataset;
+    return GERNE_OK;
+}
+
+/* ---- the digest of prepare.c, as a stream ---- */
+
+void gn_feature_digest_start(gn_feature_digest *digest)
+{
+    gn_sha256_start(&digest->block);
+    gn_sha256_start(&digest->whole);
+    digest->filled = 0;
+}
+
+static void close_block(gn_feature_digest *digest)
+{
+    unsigned char bytes[GN_SHA256_SIZE];
+    gn_sha256_end(&digest->block, bytes);
+    gn_sha256_add(&digest->whole, bytes, sizeof bytes);
+    gn_sha256_start(&digest->block);
+    digest->filled = 0;
+}
+
+void gn_feature_digest_add(gn_feature_digest *digest, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+    while (size) {
+        size_t room = GN_FEATURE_BLOCK - digest->filled, take = size < room ? size : room;
+        gn_sha256_add(&digest->block, at, take);
+        at += take;
+        size -= take;
+        digest->filled += take;
+        if (digest->filled == GN_FEATURE_BLOCK)
+            close_block(digest);
+    }
+}
+
+void gn_feature_digest_end(gn_feature_digest *digest, unsigned char out[GN_SHA256_SIZE])
+{
+    if (digest->filled)
+        close_block(digest);
+    gn_sha256_end(&digest->whole, out);
+}

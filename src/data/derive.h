@@ -1,0 +1,26 @@
+/* derive.h - a dataset of features that were computed from the samples of another. */
+#ifndef GN_DATA_DERIVE_H
+#define GN_DATA_DERIVE_H
+
+#include "base/file.h"
+#include "data/dataset.h"
+
+/* Labels, names, splits and rows of like (copied), features from a mapped file: dimension floats a
+ * sample in the order of the samples, from offset on (a multiple of 4). The map is taken over on
+ * success. settings says how the features were made; it is part of the fingerprint. The result
+ * still has to be prepared. */
+GERNE_CHECKED gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map,
+                                             size_t offset, size_t dimension, const char *settings,
+                                             gn_dataset **out);
+
+/* The content digest that gn_dataset_prepare will find, computed as features are written. */
+typedef struct gn_feature_digest {
+    gn_sha256 block, whole;
+    size_t filled; /* bytes of the block */
+} gn_feature_digest;
+
+void gn_feature_digest_start(gn_feature_digest *digest);
+void gn_feature_digest_add(gn_feature_digest *digest, const void *bytes, size_t size);
+void gn_feature_digest_end(gn_feature_digest *digest, unsigned char out[GN_SHA256_SIZE]);
+
+#endif

@@ -1,0 +1,59 @@
+/* frozen.h - a frozen body is a dataset: its features are computed once and kept in a cache.
+ *
+ * With model.freeze body only the head trains, and what it sees of a sample never changes. So the
+ * features of all samples are computed once into a memory-mapped file under the cache folder, and
+ * the head trains on them as on any dataset of features:
+ *
+ *     gn_frozen *frozen;
+ *     GN_TRY(gn_frozen_features(ctx, device, &options, images, &frozen));
+ *     GN_TRY(gn_frozen_new_head(ctx, frozen, batch, &head));     // a network of its own
+ *     ... train head on gn_frozen_dataset(frozen) ...
+ *     GN_TRY(gn_frozen_set_head(ctx, frozen, head));
+ *     GN_TRY(gn_model_file_save(ctx, path, gn_frozen_network(frozen), &card));  // body and head
+ *
+ * A file is found by what it was made from: the body's architecture and weights, the fingerprint of
+ * the data (contents, transform, labels), precision and threads. It appears under its name only
+ * when it is complete; one that is damaged is noticed and made again.
+ */
+#ifndef GN_TRAIN_FROZEN_H
+#define GN_TRAIN_FROZEN_H
+
+#include "data/dataset.h"
+#include "nn/network.h"
+
+typedef struct gn_frozen gn_frozen;
+
+typedef struct gn_frozen_options {
+    const gn_model_options *model; /* lent as long as the result lives */
+    const char *cache;             /* folder; made when it is not there */
+    uint64_t seed;                 /* of fresh weights, as for any network */
+    int64_t classes;               /* of the head; 0: those of the dataset */
+    int threads;                   /* that decode samples which are not in memory */
+} gn_frozen_options;
+
+/* Builds the network, loads model.weights, and finds or computes the features. The dataset must be
+ * prepared; it may be closed afterwards. */
+GERNE_CHECKED gerne_status gn_frozen_features(gerne_ctx *ctx, gn_device *device,
+                                              const gn_frozen_options *options,
+                                              const gn_dataset *dataset, gn_frozen **out);
+void gn_frozen_close(gn_frozen *frozen); /* takes NULL */
+
+/* Features with the labels, splits and names of the dataset; prepared. Borrowed. */
+gn_dataset *gn_frozen_dataset(const gn_frozen *frozen);
+
+/* The whole network. Borrowed. */
+gn_network *gn_frozen_network(const gn_frozen *frozen);
+
+/* A network from features to logits with the weights of the whole network's head; the caller closes
+ * it. It is linear: its tensors are fc1.weight and fc1.bias. */
+GERNE_CHECKED gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen,
+                                              int64_t batch, gn_network **out);
+
+/* Puts the weights of such a head into the whole network. */
+GERNE_CHECKED gerne_status gn_frozen_set_head(gerne_ctx *ctx, gn_frozen *frozen,
+                                              const gn_network *head);
+
+/* True when the features came from the cache. */
+bool gn_frozen_cached(const gn_frozen *frozen);
+
+#endif
