@@ -26,6 +26,16 @@ static uint32_t rotate(uint32_t x, int bits)
     return x >> bits | x << (32 - bits);
 }
 
+/* One round on eight letters of which only two change: d, and h, which is returned. */
+static inline uint32_t one_round(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e,
+                                 uint32_t f, uint32_t g, uint32_t h, uint32_t input)
+{
+    uint32_t choice = g ^ (e & (f ^ g)), majority = (a & b) | (c & (a | b));
+    uint32_t t = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + input;
+    *d += t;
+    return t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
+}
+
 static void mix_block(uint32_t state[8], const unsigned char *block)
 {
     uint32_t w[64];
@@ -37,20 +47,21 @@ static void mix_block(uint32_t state[8], const unsigned char *block)
         w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
                (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
     }
-    uint32_t s[8];
-    memcpy(s, state, sizeof s);
-    for (size_t i = 0; i < 64; i++) {
-        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + choice +
-                      round_constants[i] + w[i];
-        uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + majority;
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
+    for (size_t i = 0; i < 64; i += 8) { /* eight rounds bring every letter back to its place */
+        h = one_round(a, b, c, &d, e, f, g, h, round_constants[i] + w[i]);
+        g = one_round(h, a, b, &c, d, e, f, g, round_constants[i + 1] + w[i + 1]);
+        f = one_round(g, h, a, &b, c, d, e, f, round_constants[i + 2] + w[i + 2]);
+        e = one_round(f, g, h, &a, b, c, d, e, round_constants[i + 3] + w[i + 3]);
+        d = one_round(e, f, g, &h, a, b, c, d, round_constants[i + 4] + w[i + 4]);
+        c = one_round(d, e, f, &g, h, a, b, c, round_constants[i + 5] + w[i + 5]);
+        b = one_round(c, d, e, &f, g, h, a, b, round_constants[i + 6] + w[i + 6]);
+        a = one_round(b, c, d, &e, f, g, h, a, round_constants[i + 7] + w[i + 7]);
     }
+    const uint32_t mixed[8] = {a, b, c, d, e, f, g, h};
     for (size_t i = 0; i < 8; i++)
-        state[i] += s[i];
+        state[i] += mixed[i];
 }
 
 void gn_sha256_add(gn_sha256 *hash, const void *bytes, size_t size)

@@ -159,8 +159,9 @@ static gerne_status open_file(gerne_ctx *ctx, const char *directory, int file, c
     return GERNE_OK;
 }
 
-static void digest_files(const ccifar10 *self, unsigned char digest[GN_SHA256_SIZE])
+static void digest_files(const gn_source *source, unsigned char digest[GN_SHA256_SIZE])
 {
+    const ccifar10 *self = (const ccifar10 *)source;
     gn_sha256 hash;
     gn_sha256_start(&hash);
     for (int i = 0; i < FILES; i++)
@@ -206,6 +207,7 @@ gerne_status gn_open_ccifar10(gerne_ctx *ctx, const gn_data_options *options, gn
     GN_TRY(gn_alloc(ctx, 1, sizeof *self, "a dataset", &self));
     dataset->source = &self->source;
     self->source.load = load;
+    self->source.contents = digest_files;
     self->source.close = close_ccifar10;
     self->seed = (uint64_t)options->seed;
     self->severity = options->severity ? (int)options->severity : DEFAULT_SEVERITY;
@@ -220,6 +222,5 @@ gerne_status gn_open_ccifar10(gerne_ctx *ctx, const gn_data_options *options, gn
     gn_dataset_normalize(dataset, options->normalize, GN_NORMALIZE_CIFAR);
     gn_dataset_settings(dataset, "c-cifar10 %d seed %lld severity %d", GENERATOR_VERSION,
                         (long long)options->seed, self->severity);
-    digest_files(self, dataset->content_digest);
     return GERNE_OK;
 }

@@ -112,8 +112,9 @@ static gerne_status read_mnist(gerne_ctx *ctx, const char *dir, cmnist *self)
     return GERNE_OK;
 }
 
-static void digest_images(const cmnist *self, unsigned char digest[GN_SHA256_SIZE])
+static void digest_images(const gn_source *source, unsigned char digest[GN_SHA256_SIZE])
 {
+    const cmnist *self = (const cmnist *)source;
     gn_sha256 hash;
     size_t size = self->train.height * self->train.width;
     gn_sha256_start(&hash);
@@ -134,6 +135,7 @@ gerne_status gn_open_cmnist(gerne_ctx *ctx, const gn_data_options *options, gn_d
     GN_TRY(gn_alloc(ctx, 1, sizeof *self, "a dataset", &self));
     dataset->source = &self->source;
     self->source.load = load;
+    self->source.contents = digest_images;
     self->source.close = close_cmnist;
     self->seed = (uint64_t)options->seed;
     self->severity = options->severity ? (int)options->severity : DEFAULT_SEVERITY;
@@ -153,6 +155,5 @@ gerne_status gn_open_cmnist(gerne_ctx *ctx, const gn_data_options *options, gn_d
     gn_dataset_normalize(dataset, options->normalize, GN_NORMALIZE_NONE);
     gn_dataset_settings(dataset, "c-mnist %d seed %lld severity %d", GENERATOR_VERSION,
                         (long long)options->seed, self->severity);
-    digest_images(self, dataset->content_digest);
     return GERNE_OK;
 }

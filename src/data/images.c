@@ -343,7 +343,11 @@ gerne_status gn_open_images(gerne_ctx *ctx, const gn_data_options *given, gn_dat
     collection.files.arena = dataset->arena;
     image_source *self;
     GN_TRY(gn_alloc(ctx, 1, sizeof *self, "a dataset", &self));
-    self->source = (gn_source){load, digest_row, path_of, inspect, close_images};
+    self->source = (gn_source){.load = load,
+                               .digest = digest_row,
+                               .file = path_of,
+                               .inspect = inspect,
+                               .close = close_images};
     dataset->source = &self->source;
     gerne_status status = set_up(ctx, &collection, dataset, self);
     if (collection.has_rows)

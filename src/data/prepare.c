@@ -60,6 +60,8 @@ static void digest_of_digests(const unsigned char *digests, size_t count,
 static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     size_t bytes = 0;
+    if (dataset->source->contents)
+        dataset->source->contents(dataset->source, dataset->content_digest);
     if (!gn_multiply(dataset->n, dataset->dimension, &bytes))
         bytes = SIZE_MAX;
     bool cached = bytes <= dataset->memory_limit;

@@ -43,6 +43,9 @@ struct gn_source {
     /* Checks the header of a row's file, for `data info`; NULL when there are no files. */
     gerne_status (*inspect)(gerne_ctx *ctx, const gn_source *source, gn_scratch *scratch,
                             size_t row, size_t *height, size_t *width);
+    /* Digest of everything a made dataset is made from; NULL when the samples are files, or made
+     * from the settings alone. */
+    void (*contents)(const gn_source *source, unsigned char digest[GN_SHA256_SIZE]);
     void (*close)(gn_source *source);
 };
 
