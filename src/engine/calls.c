@@ -148,13 +148,27 @@ static gerne_status gradient_targets(gn_compiler *c, const gn_node *node,
     return gn_new_tensor(c, output->description, target);
 }
 
-static gerne_status deliver(gn_compiler *c, int stored, int target, gn_when when)
+/* A gradient of a part of a parameter, as one of the whole: zeros around it. */
+static gerne_status spread(gn_compiler *c, int part, int stored, const dnnl_memory_desc_t *view,
+                           int *out)
+{
+    int inside;
+    GN_TRY(gn_new_tensor(c, gn_description(c, stored), out));
+    GN_TRY(gn_emit_routine(c, gn_clear, &(gn_argument){0, *out}, 1, GN_ALWAYS, 0));
+    GN_TRY(gn_alias_tensor(c, *out, view, &inside));
+    return gn_reorder(c, part, inside);
+}
+
+static gerne_status deliver(gn_compiler *c, const gn_gradient_output *output, int stored,
+                            int target, gn_when when)
 {
     if (stored == target)
         return GERNE_OK;
-    const dnnl_memory_desc_t *wanted = gn_description(c, stored);
     int from;
-    GN_TRY(gn_in_layout(c, target, wanted, &from));
+    if (output->view)
+        GN_TRY(spread(c, target, stored, output->view, &from));
+    else
+        GN_TRY(gn_in_layout(c, target, gn_description(c, stored), &from));
     gn_argument arguments[] = {{0, from}, {0, stored}};
     return gn_emit_routine(c, when == GN_ACCUMULATING ? gn_add_to : gn_copy_to, arguments, 2, when,
                            0);
@@ -176,7 +190,7 @@ static gerne_status emit_gradients(gn_compiler *c, const_dnnl_primitive_desc_t p
     }
     GN_TRY(emit(c, pd, all, count + output_count, when, is_product));
     for (int i = 0; i < output_count; i++)
-        GN_TRY(deliver(c, stored[i], targets[i], when));
+        GN_TRY(deliver(c, &outputs[i], stored[i], targets[i], when));
     return GERNE_OK;
 }
 

@@ -209,6 +209,7 @@ gerne_status gn_fixed_tensor(gn_compiler *c, const dnnl_memory_desc_t *descripti
 /* Another view of the same memory. */
 gerne_status gn_alias_tensor(gn_compiler *c, int tensor, const dnnl_memory_desc_t *description,
                              int *out);
+gerne_status gn_reorder(gn_compiler *c, int from, int to);
 /* The tensor itself, or a copy in the wanted layout and type. */
 gerne_status gn_in_layout(gn_compiler *c, int tensor, const dnnl_memory_desc_t *wanted, int *out);
 
@@ -231,6 +232,7 @@ typedef struct gn_gradient_output {
     int kind;  /* DNNL_ARG_DIFF_... */
     int which; /* parameter of the node */
     const dnnl_memory_desc_t *description;
+    const dnnl_memory_desc_t *view; /* the part of the parameter it belongs to; the rest is zero */
 } gn_gradient_output;
 gerne_status gn_emit_gradients(gn_compiler *c, dnnl_primitive_desc_t pd, const gn_node *node,
                                const gn_argument *arguments, int count,

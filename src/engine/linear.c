@@ -90,8 +90,8 @@ static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, int dy)
                                     c->slots[node->value].forward_description, &pd));
     gn_argument arguments[] = {{DNNL_ARG_SRC, c->slots[node->value].extra[0]},
                                {DNNL_ARG_DIFF_DST, dy}};
-    gn_gradient_output outputs[] = {{DNNL_ARG_DIFF_WEIGHTS, WEIGHT, &s.weights},
-                                    {DNNL_ARG_DIFF_BIAS, BIAS, &s.bias}};
+    gn_gradient_output outputs[] = {{DNNL_ARG_DIFF_WEIGHTS, WEIGHT, &s.weights, NULL},
+                                    {DNNL_ARG_DIFF_BIAS, BIAS, &s.bias, NULL}};
     return gn_emit_gradients(c, pd, node, arguments, 2, outputs, 2, true);
 }
 

@@ -110,8 +110,8 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     if (slot->extra[WORKSPACE] >= 0)
         arguments[count++] = (gn_argument){DNNL_ARG_WORKSPACE, slot->extra[WORKSPACE]};
     gn_gradient_output outputs[] = {
-        {DNNL_ARG_DIFF_SCALE, SCALE, gn_parameter_description(c, node, SCALE)},
-        {DNNL_ARG_DIFF_SHIFT, SHIFT, gn_parameter_description(c, node, SHIFT)}};
+        {DNNL_ARG_DIFF_SCALE, SCALE, gn_parameter_description(c, node, SCALE), NULL},
+        {DNNL_ARG_DIFF_SHIFT, SHIFT, gn_parameter_description(c, node, SHIFT), NULL}};
     GN_TRY(gn_emit_gradients(c, pd, node, arguments, count, outputs, 2, false));
     GN_TRY(gn_settle(c, dx));
     return gn_give_gradient(c, node->inputs[0], dx);

@@ -45,6 +45,11 @@ void gn_round_copy(gn_program *program, const gn_call *call)
         to[i] = round_bf16(from[i]);
 }
 
+void gn_clear(gn_program *program, const gn_call *call)
+{
+    memset(floats(program, call, 0), 0, (size_t)count(program, call, 0) * sizeof(float));
+}
+
 void gn_copy_to(gn_program *program, const gn_call *call)
 {
     memcpy(floats(program, call, 1), floats(program, call, 0),

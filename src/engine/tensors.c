@@ -90,11 +90,11 @@ static gerne_status add_tensor(gn_compiler *c, const dnnl_memory_desc_t *descrip
                                int *out)
 {
     gn_program *p = c->program;
+    gn_tensor tensor = {.description = *description, .buffer = buffer}; /* before the list moves */
     GN_TRY(gn_grow(c->ctx, &p->tensors, &p->tensor_capacity, p->tensor_count + 1,
                    sizeof *p->tensors, "a program"));
-    gn_tensor tensor = {.description = *description, .buffer = buffer};
-    GN_DNNL(c->ctx,
-            dnnl_memory_create(&tensor.memory, description, c->device->engine, DNNL_MEMORY_NONE));
+    GN_DNNL(c->ctx, dnnl_memory_create(&tensor.memory, &tensor.description, c->device->engine,
+                                       DNNL_MEMORY_NONE));
     *out = (int)p->tensor_count;
     p->tensors[p->tensor_count++] = tensor;
     return GERNE_OK;
@@ -121,28 +121,29 @@ gerne_status gn_alias_tensor(gn_compiler *c, int tensor, const dnnl_memory_desc_
     return add_tensor(c, description, c->program->tensors[tensor].buffer, out);
 }
 
-gerne_status gn_in_layout(gn_compiler *c, int tensor, const dnnl_memory_desc_t *wanted, int *out)
+gerne_status gn_reorder(gn_compiler *c, int from, int to)
 {
-    *out = tensor;
-    dnnl_memory_desc_t target = *wanted, source = *gn_description(c, tensor);
-    if (dnnl_memory_desc_equal(&source, &target))
-        return GERNE_OK;
     dnnl_primitive_desc_t pd;
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t s = make_attributes(false, &attributes);
     if (s == dnnl_success)
-        s = dnnl_reorder_primitive_desc_create(&pd, &source, c->device->engine, &target,
-                                               c->device->engine, attributes);
+        s = dnnl_reorder_primitive_desc_create(&pd, gn_description(c, from), c->device->engine,
+                                               gn_description(c, to), c->device->engine,
+                                               attributes);
     if (attributes)
         dnnl_primitive_attr_destroy(attributes);
     GN_TRY(gn_dnnl(c->ctx, s, "describing a reorder"));
-    gerne_status status = gn_new_tensor(c, &target, out);
-    if (status != GERNE_OK) {
-        dnnl_primitive_desc_destroy(pd);
-        return status;
-    }
-    gn_argument arguments[] = {{DNNL_ARG_FROM, tensor}, {DNNL_ARG_TO, *out}};
+    gn_argument arguments[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
     return gn_emit(c, pd, arguments, 2, GN_ALWAYS, false);
+}
+
+gerne_status gn_in_layout(gn_compiler *c, int tensor, const dnnl_memory_desc_t *wanted, int *out)
+{
+    *out = tensor;
+    if (dnnl_memory_desc_equal(gn_description(c, tensor), wanted))
+        return GERNE_OK;
+    GN_TRY(gn_new_tensor(c, wanted, out));
+    return gn_reorder(c, tensor, *out);
 }
 
 void *gn_tensor_data(const gn_program *program, int tensor)

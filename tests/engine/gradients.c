@@ -45,6 +45,21 @@ static gn_value conv_odd_channels(gn_graph *g)
     return gn_average_all(g, gn_convolve(g, x, "b", &c));
 }
 
+/* Most taps of these kernels only see padding. */
+static gn_value conv_of_a_pixel(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
+    gn_convolution d = {.outputs = 16, .kernel = 3, .stride = 2, .padding = 1};
+    gn_value x = gn_convolve(g, gn_input_image(g, 8, 2, 3), "a", &d);
+    return gn_average_all(g, gn_convolve(g, x, "b", &c));
+}
+
+static gn_value conv_of_an_odd_pixel(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 5, .kernel = 5, .stride = 1, .padding = 2};
+    return gn_average_all(g, gn_convolve(g, gn_input_image(g, 3, 2, 1), "a", &c));
+}
+
 static gn_value conv_fixed(gn_graph *g)
 {
     static float weights[8][8];
@@ -109,6 +124,8 @@ static const struct layer_case {
     {"convolution with stride", conv_stride},
     {"convolution of 3 channels", conv_7x7_of_3},
     {"convolution of odd channels", conv_odd_channels},
+    {"convolution of a pixel", conv_of_a_pixel},
+    {"convolution of an odd pixel", conv_of_an_odd_pixel},
     {"convolution with fixed weights", conv_fixed},
     {"normalization", norm},
     {"normalization with relu", norm_relu},
