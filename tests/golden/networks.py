@@ -139,8 +139,8 @@ def run(arch, frozen, optimizer):
     elif optimizer == "adam":
         opt = torch.optim.Adam(model.parameters(), lr=1e-3, weight_decay=0.01)
     else:
-        opt = TransformersAdamW(model.parameters(), lr=1e-4 if arch == "mlp" or frozen else 2e-6,
-                                weight_decay=0.01)
+        lr = 1e-4 if arch == "mlp" else 2e-5 if frozen else 2e-6
+        opt = TransformersAdamW(model.parameters(), lr=lr, weight_decay=0.01)
     losses = []
     for step in range(STEPS):
         x = images(1000 + step % 2, batch, side).double()
@@ -166,9 +166,9 @@ def main():
     cases += [(a, f, o) for a in ("resnet18", "resnet50", "resnet50-v1") for f in (False, True)
               for o in ("sgd", "adamw")]
     for arch, frozen, optimizer in cases:
-        if len(sys.argv) > 1 and arch not in sys.argv[1:]:
-            continue
         name = f"{arch}-{'frozen' if frozen else 'training'}-{optimizer}"
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
         out = run(arch, frozen, optimizer)
         write(os.path.join(folder, name + ".safetensors"), out)
         print(name, torch.__version__, *("%.4f" % l for l in out["losses"]), file=sys.stderr)

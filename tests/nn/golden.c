@@ -129,7 +129,7 @@ static run open_run(gerne_ctx *ctx, const char *name)
         r.lr = 1e-3;
     } else if (strcmp(kind, "adamw.safetensors") == 0) {
         rule.optimizer = GN_ADAMW;
-        r.lr = gentle ? 2e-6 : 1e-4;
+        r.lr = mlp ? 1e-4 : gentle ? 2e-6 : 2e-5;
     }
     int64_t side = (int64_t)r.side;
     assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &r.device));
