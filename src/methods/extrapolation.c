@@ -1,0 +1,92 @@
+#include "methods/extrapolation.h"
+
+#include <math.h>
+
+gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
+                                    const gn_extrapolation_options *options)
+{
+    if (run->coupled && options->rounded) {
+        gn_fail(run->ctx, GERNE_EUSAGE,
+                "method.rounding: 'round' changes the size of batches, which batch normalisation "
+                "does not take");
+        gn_hint(run->ctx, "use --method.rounding exact or --model.bn frozen");
+        return GERNE_EUSAGE;
+    }
+    e->beta = options->beta;
+    run->c = options->c;
+    run->beta = options->beta;
+    bool both = options->beta != 0 && options->beta != -1;
+    run->pass_samples = (size_t)run->classes * run->per_class * (both && run->concatenate ? 2 : 1);
+    const gerne_sampler_options sampler = {
+        .c = options->c,
+        .beta = options->beta,
+        .share_majority = options->share_majority,
+        .rounded = options->rounded,
+    };
+    return gn_run_sampler(run, NULL, &sampler, &e->sampler);
+}
+
+/* Where samples do not meet inside the network and look the same in every pass, the two batches
+ * become one of distinct samples with signed weights. Otherwise: the biased batch, then the less
+ * biased one, without the batch whose weight is zero. */
+gerne_status gn_extrapolation_plan(const gn_run *run, const gn_extrapolation *e, gn_plan *plan)
+{
+    plan->joined = run->concatenate && run->coupled;
+    if (!run->coupled && run->fixed) {
+        plan->batches[plan->count++] =
+            (gn_request){.sampler = e->sampler, .draw = GERNE_DRAW_EXTRAPOLATED};
+        return GERNE_OK;
+    }
+    if (e->beta != 0)
+        plan->batches[plan->count++] = (gn_request){
+            .sampler = e->sampler, .draw = GERNE_DRAW_BIASED, .scale = (float)-e->beta};
+    if (e->beta != -1)
+        plan->batches[plan->count++] = (gn_request){
+            .sampler = e->sampler, .draw = GERNE_DRAW_LESS_BIASED, .scale = (float)(1 + e->beta)};
+    return GERNE_OK;
+}
+
+static gerne_status coalesced(gn_run *run, gn_minibatch *batch)
+{
+    GN_TRY(gn_run_pass(run, 0, batch, NULL, false));
+    size_t n = batch->samples.count;
+    const float *losses = batch->losses[0];
+    gn_run_log(run, "L_b", gn_weighted_sum(batch->biased, losses, n));
+    gn_run_log(run, "L_lb", gn_weighted_sum(batch->less_biased, losses, n));
+    gn_run_log(run, "loss", gn_weighted_sum(batch->samples.weights, losses, n));
+    return gn_run_apply(run, 0);
+}
+
+/* Both batches in one pass that shares its statistics: the first half is the biased one. */
+static gerne_status concatenated(gn_run *run, gn_minibatch *batch)
+{
+    GN_TRY(gn_run_pass(run, 0, batch, NULL, false));
+    size_t half = batch->samples.count / 2;
+    gn_run_log(run, "L_b", gn_mean(batch->losses[0], half));
+    gn_run_log(run, "L_lb", gn_mean(batch->losses[0] + half, half));
+    gn_run_log(run, "loss", gn_weighted_sum(batch->samples.weights, batch->losses[0], 2 * half));
+    return gn_run_apply(run, 0);
+}
+
+gerne_status gn_extrapolation_step(gn_run *run, const gn_extrapolation *e, gn_minibatch *batches)
+{
+    if (!run->coupled && run->fixed)
+        return coalesced(run, &batches[0]);
+    double beta = e->beta, loss_b = 0, loss_lb = 0;
+    if (run->concatenate && run->coupled && beta != 0 && beta != -1)
+        return concatenated(run, &batches[0]);
+    gn_minibatch *next = batches;
+    if (beta != 0) {
+        GN_TRY(gn_run_pass(run, 0, next, NULL, false));
+        loss_b = gn_mean(next->losses[0], next->samples.count);
+        gn_run_log(run, "L_b", loss_b);
+        next++;
+    }
+    if (beta != -1) {
+        GN_TRY(gn_run_pass(run, 0, next, NULL, beta != 0));
+        loss_lb = gn_mean(next->losses[0], next->samples.count);
+        gn_run_log(run, "L_lb", loss_lb);
+    }
+    gn_run_log(run, "loss", (1 + beta) * loss_lb - beta * loss_b);
+    return gn_run_apply(run, 0);
+}

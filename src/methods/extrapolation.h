@@ -1,0 +1,28 @@
+/* extrapolation.h - the step that ERM by class, Resampling and GERNE share.
+ *
+ * L_ext = L_lb + beta (L_lb - L_b). beta = -1 leaves the biased batch alone (class-balanced ERM),
+ * c = 1 and beta = 0 the group-balanced one (Resampling): one path, so that these special cases
+ * hold bit for bit. */
+#ifndef GN_METHODS_EXTRAPOLATION_H
+#define GN_METHODS_EXTRAPOLATION_H
+
+#include "methods/method.h"
+
+typedef struct gn_extrapolation {
+    const gerne_sampler *sampler;
+    double beta;
+} gn_extrapolation;
+
+typedef struct gn_extrapolation_options {
+    double c, beta;
+    bool share_majority, rounded;
+} gn_extrapolation_options;
+
+GERNE_CHECKED gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
+                                                  const gn_extrapolation_options *options);
+GERNE_CHECKED gerne_status gn_extrapolation_plan(const gn_run *run, const gn_extrapolation *e,
+                                                 gn_plan *plan);
+GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, const gn_extrapolation *e,
+                                                 gn_minibatch *batches);
+
+#endif

@@ -1,0 +1,85 @@
+/* sw.c - sampling and weighting, the comparator of GERNE's appendix B: one less biased batch whose
+ * samples are weighted by p_ext / p_lb of their group. The same expected loss as GERNE's, another
+ * variance. */
+#include "debias/bounds.h"
+#include "methods/method.h"
+
+typedef struct sw_options {
+    double c, beta;
+    bool beyond_bounds;
+} sw_options;
+
+static const gn_option options[] = {
+    {"c", GN_REAL, offsetof(sw_options, c), .fallback = "0.5", .min = 0, .max = 1,
+     .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .help = "how far the batch goes from the data towards balance"},
+    {"beta", GN_REAL, offsetof(sw_options, beta), .fallback = "1", .min = -100, .max = 100,
+     .flags = GN_TUNABLE, .help = "as gerne's: the weights give the same expected loss"},
+    {"beyond_bounds", GN_BOOL, offsetof(sw_options, beyond_bounds), .fallback = "false",
+     .help = "warn instead of refusing a beta outside its bounds"},
+};
+
+typedef struct sw_state {
+    const gerne_sampler *sampler;
+    double *weights; /* [groups] */
+} sw_state;
+
+static gerne_status check(gn_run *run)
+{
+    const sw_options *given = run->options;
+    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta,
+                            given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0);
+}
+
+static gerne_status start(gn_run *run)
+{
+    const sw_options *given = run->options;
+    sw_state *state = run->state;
+    run->c = given->c;
+    run->beta = given->beta;
+    run->pass_samples = (size_t)run->classes * run->per_class;
+    GN_TRY(gn_run_alloc(run, (size_t)run->classes * run->attributes, sizeof *state->weights,
+                        &state->weights));
+    GN_TRY(gn_weights_of(run->ctx, run->groups, given->c, given->beta, state->weights));
+    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.c = given->c, .beta = given->beta},
+                          &state->sampler);
+}
+
+static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
+{
+    sw_state *state = run->state;
+    (void)k;
+    plan->batches[plan->count++] =
+        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_LESS_BIASED};
+    return GERNE_OK;
+}
+
+static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
+{
+    const sw_state *state = run->state;
+    size_t n = batch->samples.count;
+    (void)k;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t sample = batch->indices[i];
+        size_t g = (size_t)run->y[sample] * run->attributes + (size_t)run->a[sample];
+        batch->weights[i] = (float)(state->weights[g] / (double)n);
+    }
+    GN_TRY(gn_run_pass(run, 0, batch, batch->weights, false));
+    gn_run_log(run, "loss", gn_weighted_sum(batch->weights, batch->losses[0], n));
+    return gn_run_apply(run, 0);
+}
+
+const gn_method gn_method_sw = {
+    .name = "sw",
+    .paper = "GERNE, appendix B",
+    .summary = "one less biased batch, weighted to the same expected loss as gerne's",
+    .attributes = GN_ATTRIBUTES_GROUPS,
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .options_size = sizeof(sw_options),
+    .state_size = sizeof(sw_state),
+    .check = check,
+    .start = start,
+    .plan = plan,
+    .step = step,
+};
