@@ -91,6 +91,8 @@ extern const gn_command gn_command_bounds;
 extern const gn_command gn_command_data;
 extern const gn_command gn_command_eval;
 extern const gn_command gn_command_help;
+extern const gn_command gn_command_methods;
 extern const gn_command gn_command_models;
+extern const gn_command gn_command_train;
 
 #endif

@@ -6,9 +6,11 @@ const gn_command *const gn_commands[] = {
     &gn_command_audit,
     &gn_command_bounds,
     &gn_command_data,
+    &gn_command_train,
     &gn_command_eval,
-    &gn_command_help,
+    &gn_command_methods,
     &gn_command_models,
+    &gn_command_help,
     NULL,
 };
 /* clang-format on */

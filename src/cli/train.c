@@ -1,0 +1,120 @@
+/* train.c - gerne train: one run into a run directory, or going on with one. */
+#include <string.h>
+
+#include "cli/command.h"
+#include "train/train.h"
+
+typedef struct train_flags {
+    const char *resume;
+} train_flags;
+
+static train_flags given;
+static gn_run_config described; /* where the tables of help point to */
+
+static const gn_option options[] = {
+    {"resume", GN_TEXT, offsetof(train_flags, resume),
+     .help = "go on with the run in this directory, exactly where it stopped"},
+};
+
+static const char help[] =
+    "Trains a network and writes everything about it into a directory (--out): config.yaml,\n"
+    "log.jsonl, results.json, predictions.csv of the test split, best.safetensors, last.ckpt and\n"
+    "a TensorBoard event file. Every key below can stand in the YAML file under its section; "
+    "flags\n"
+    "win over the file.\n"
+    "\n"
+    "  gerne train --method.name erm --out runs/erm              the embedded synthetic data\n"
+    "  gerne train --method.c 0.5 --method.beta 1 --out runs/gerne\n"
+    "  gerne train --method.attributes unknown --method.t 0.01 --out runs/unknown\n"
+    "  gerne train config.yaml --seed 1 --out runs/seed1\n"
+    "  gerne train --resume runs/seed1\n"
+    "\n"
+    "The checkpoint with the best select.metric on the validation split is kept; the test split "
+    "is\n"
+    "read once, at the end. A run that was interrupted or killed goes on with --resume and ends\n"
+    "with the same bits as one that was not.\n";
+
+static gerne_status setup(gn_cli *cli)
+{
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Going on", options, 1, &given));
+    return gn_run_config_describe(cli->ctx, cli->config, cli->arena, &described);
+}
+
+static bool is_own(const char *key)
+{
+    return strcmp(key, "resume") == 0 || strcmp(key, "json") == 0 || strcmp(key, "quiet") == 0;
+}
+
+/* Flags of the command itself, or those of the run. */
+static gerne_status pick_flags(gn_cli *cli, bool own, gn_settings *out)
+{
+    out->arena = cli->arena;
+    for (size_t i = 0; i < cli->flags.count; i++) {
+        const gn_setting *s = &cli->flags.list[i];
+        if (is_own(s->key) == own)
+            GN_TRY(gn_settings_add(cli->ctx, out, s->key, s->items, s->count, s->is_list, 0));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status start(gn_cli *cli, const gn_settings *flags, gn_text *report, json_t **results)
+{
+    gn_settings file = {.arena = cli->arena};
+    gn_run_config *config = NULL;
+    gerne_status status = GERNE_OK;
+    if (cli->argument_count)
+        status = gn_settings_read(cli->ctx, cli->arguments[0], &file);
+    if (status == GERNE_OK)
+        status = gn_run_config_new(cli->ctx, cli->argument_count ? &file : NULL, flags, &config);
+    if (status == GERNE_OK)
+        status = gn_train(cli->ctx, config, report, results);
+    gn_run_config_close(config);
+    gn_settings_free(&file);
+    return status;
+}
+
+static gerne_status resume(gn_cli *cli, const gn_settings *flags, gn_text *report, json_t **results)
+{
+    if (flags->count || cli->argument_count) {
+        gn_fail(cli->ctx, GERNE_EUSAGE, "'--resume' takes no other keys, but '%s' is given",
+                flags->count ? flags->list[0].key : cli->arguments[0]);
+        gn_hint(cli->ctx, "a run goes on with the configuration that it was started with");
+        return GERNE_EUSAGE;
+    }
+    return gn_train_resume(cli->ctx, given.resume, report, results);
+}
+
+static gerne_status train(gn_cli *cli, const gn_settings *flags)
+{
+    json_t *results = NULL;
+    gn_text *report = cli->json ? NULL : &cli->output;
+    json_t **wanted = cli->json ? &results : NULL;
+    GN_TRY(given.resume ? resume(cli, flags, report, wanted) : start(cli, flags, report, wanted));
+    return results ? gn_output_json(cli, results) : GERNE_OK;
+}
+
+static gerne_status run(gn_cli *cli)
+{
+    gn_settings own = {0}, flags = {0};
+    gerne_status status = pick_flags(cli, true, &own);
+    if (status == GERNE_OK)
+        status = pick_flags(cli, false, &flags);
+    if (status == GERNE_OK)
+        status = gn_config_apply(cli->ctx, cli->config, &own);
+    if (status == GERNE_OK)
+        status = train(cli, &flags);
+    gn_settings_free(&own);
+    gn_settings_free(&flags);
+    return status;
+}
+
+const gn_command gn_command_train = {
+    .name = "train",
+    .arguments = "[CONFIG.yaml]",
+    .summary = "Train a network, and tell how good it is on every group",
+    .help = help,
+    .max_arguments = 1,
+    .applies_flags_itself = true,
+    .setup = setup,
+    .run = run,
+};

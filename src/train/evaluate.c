@@ -1,0 +1,198 @@
+/* evaluate.c - how good the network is now, and whether it is the best so far. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer.h"
+
+void gn_swap_average(gn_trainer *t)
+{
+    if (!t->average || !t->at.averaged)
+        return;
+    gn_block block = gn_store_block(gn_network_store(t->networks[0]));
+    for (size_t i = 0; i < block.size; i++) {
+        float value = block.values[i];
+        block.values[i] = t->average[i];
+        t->average[i] = value;
+    }
+}
+
+static void copy_snapshot(gn_trainer *t, const gn_snapshot *snapshot, bool take)
+{
+    size_t size;
+    const gn_store *store = gn_network_store(t->networks[0]);
+    float *statistics = gn_store_statistics(store, &size);
+    gn_block block = gn_store_block(store);
+    memcpy(take ? snapshot->values : block.values, take ? block.values : snapshot->values,
+           block.size * sizeof(float));
+    if (size)
+        memcpy(take ? snapshot->statistics : statistics, take ? statistics : snapshot->statistics,
+               size * sizeof(float));
+}
+
+void gn_snapshot_take(gn_trainer *t, const gn_snapshot *snapshot)
+{
+    copy_snapshot(t, snapshot, true);
+}
+
+void gn_snapshot_put(gn_trainer *t, const gn_snapshot *snapshot)
+{
+    copy_snapshot(t, snapshot, false);
+}
+
+gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predictions,
+                         gn_metrics *metrics)
+{
+    gn_predictions_clear(predictions);
+    const gn_sample_list *list = &t->samples[split];
+    GN_TRY(gn_inference_predict(t->inference, NULL, list->items, list->count, predictions));
+    return gn_metrics_compute(t->run.ctx, predictions, t->data->attributes ? t->train_counts : NULL,
+                              metrics);
+}
+
+/* The e-th evaluation follows step ceil(e N / (K B)); the last step is always judged. */
+bool gn_evaluation_due(const gn_trainer *t)
+{
+    if (t->run.stage->keep == GN_KEEP_LAST)
+        return false;
+    if (t->at.step == t->run.steps)
+        return true;
+    if (t->config->train.eval_every)
+        return t->at.step % t->config->train.eval_every == 0;
+    double e = floor((double)t->at.step / t->epoch_steps + 1e-9);
+    return e >= 1 && (int64_t)ceil(e * t->epoch_steps - 1e-9) == t->at.step;
+}
+
+/* ---- the log ---- */
+
+static json_t *brief(const gn_metrics *m)
+{
+    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "gba", gn_json_number(m->gba), "wga",
+                     gn_json_number(m->wga), "acc_avg", gn_json_number(m->acc_avg), "balanced_acc",
+                     gn_json_number(m->balanced_acc), "minority_acc",
+                     gn_json_number(m->minority_acc));
+}
+
+static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metrics *m)
+{
+    const struct {
+        const char *name;
+        double value;
+    } list[] = {{"gba", m->gba}, {"wga", m->wga}, {"acc_avg", m->acc_avg}};
+    char tag[64];
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
+        snprintf(tag, sizeof tag, "%s/%s/%s", t->run.stage->name, split, list[i].name);
+        GN_TRY(gn_events_scalar(t->events, tag, (uint64_t)t->at.step, list[i].value));
+    }
+    return GERNE_OK;
+}
+
+/* The means since the last evaluation, which are then forgotten. */
+static gerne_status log_figures(gn_trainer *t, json_t *event)
+{
+    json_t *train = json_object();
+    gerne_status status = GERNE_OK;
+    char tag[64];
+    for (int i = 0; i < GN_FIGURES_MAX && status == GERNE_OK; i++) {
+        gn_figure *f = &t->at.figures[i];
+        if (!f->count)
+            continue;
+        double mean = f->sum / (double)f->count;
+        json_object_set_new(train, f->name, gn_json_number(mean));
+        snprintf(tag, sizeof tag, "%s/train/%s", t->run.stage->name, f->name);
+        status = gn_events_scalar(t->events, tag, (uint64_t)t->at.step, mean);
+    }
+    memset(t->at.figures, 0, sizeof t->at.figures);
+    json_object_set_new(event, "train", train);
+    return status;
+}
+
+/* ---- choosing ---- */
+
+static double judged(const gn_trainer *t, const gn_metrics *m)
+{
+    if (t->run.stage->keep == GN_KEEP_BALANCED_ACC)
+        return m->balanced_acc;
+    return gn_metrics_value(m, (gn_metric)t->config->select.metric);
+}
+
+static gerne_status choose(gn_trainer *t, const gn_metrics *m, gn_choice_made *choice,
+                           const gn_snapshot *snapshot, bool *better)
+{
+    double value = judged(t, m);
+    if (isnan(value)) {
+        char word[32];
+        gn_fail(t->run.ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this data",
+                gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, word, sizeof word));
+        gn_hint(t->run.ctx, "minority_acc needs as many attributes as classes; use gba or wga");
+        return GERNE_EUSAGE;
+    }
+    *better = choice->step == 0 || value > choice->value;
+    if (*better) {
+        *choice = (gn_choice_made){.step = t->at.step, .value = value};
+        gn_snapshot_take(t, snapshot);
+    }
+    return GERNE_OK;
+}
+
+/* One split: evaluated, logged, and weighed when it is the one that chooses. */
+static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
+{
+    bool stage_wants_val = t->run.stage->keep == GN_KEEP_BALANCED_ACC;
+    bool on_test = t->config->select.split == GN_SELECT_TEST && !stage_wants_val;
+    bool chooses = (split == GN_TEST) == on_test;
+    bool oracle = split == GN_TEST && t->config->train.log_test && !stage_wants_val;
+    if (t->samples[split].count == 0 || (split == GN_TEST && !chooses && !oracle))
+        return GERNE_OK;
+    gn_predictions p;
+    gn_metrics m = {0};
+    bool better = false, ignored;
+    gn_predictions_init(&p, (int32_t)t->run.classes,
+                        (int32_t)(t->data->attributes ? t->data->attributes : 1), false);
+    gerne_status status = gn_evaluate(t, split, &p, &m);
+    if (status == GERNE_OK && chooses)
+        status = choose(t, &m, &t->at.best, &t->best, &better);
+    if (status == GERNE_OK && oracle)
+        status = choose(t, &m, &t->at.oracle, &t->oracle, &ignored);
+    if (status == GERNE_OK) {
+        json_object_set_new(event, gn_split_name(split), brief(&m));
+        status = log_scalars(t, gn_split_name(split), &m);
+    }
+    if (better) {
+        t->best_changed = true;
+        json_object_set_new(event, "best", json_true());
+    }
+    gn_metrics_free(&m);
+    gn_predictions_free(&p);
+    return status;
+}
+
+gerne_status gn_evaluate_step(gn_trainer *t)
+{
+    double lr = gn_learning_rate(&t->optimizer_options, t->at.step - 1, t->run.steps);
+    json_t *event = json_pack(
+        "{s:s,s:I,s:o,s:o}", "stage", t->run.stage->name, "step", (json_int_t)t->at.step, "epoch",
+        gn_json_number((double)t->at.step / t->epoch_steps), "lr", gn_json_number(lr));
+    gerne_status status = log_figures(t, event);
+    gn_swap_average(t);
+    if (status == GERNE_OK)
+        status = judge_split(t, GN_VAL, event);
+    if (status == GERNE_OK)
+        status = judge_split(t, GN_TEST, event);
+    gn_swap_average(t);
+    if (status != GERNE_OK) {
+        json_decref(event);
+        return status;
+    }
+    GN_TRY(gn_runlog_event(t->log, "evaluation", event));
+    return gn_events_flush(t->events);
+}
+
+gerne_status gn_load_kept(gn_trainer *t)
+{
+    if (t->run.stage->keep == GN_KEEP_LAST)
+        gn_swap_average(t);
+    else
+        gn_snapshot_put(t, &t->best);
+    return GERNE_OK;
+}

@@ -1,0 +1,229 @@
+#include "train/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "train/metrics.h"
+
+#define METHOD(key) offsetof(gn_method_options, key)
+#define TRAIN(key)  offsetof(gn_train_options, key)
+#define SELECT(key) offsetof(gn_select_options, key)
+#define TOP(key)    offsetof(gn_top_options, key)
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static const gn_option method_table[] = {
+    {"name", GN_TEXT, METHOD(name), .fallback = "gerne",
+     .help = "the method; 'gerne methods' lists them"},
+    {"attributes", GN_CHOICE, METHOD(attributes), .fallback = "known", .choices = "known|unknown",
+     .help = "whether training may see the attributes"},
+};
+
+static const gn_option train_table[] = {
+    {"batch", GN_INT, TRAIN(batch), .min = 1, .max = 1e8, .exclusive = "size", .flags = GN_TUNABLE,
+     .help = "samples of a batch (128 when no size is given)"},
+    {"per_group", GN_INT, TRAIN(per_group), .min = 1, .max = 1e8, .exclusive = "size",
+     .flags = GN_TUNABLE, .help = "samples of each group in a group-balanced batch"},
+    {"per_class", GN_INT, TRAIN(per_class), .min = 1, .max = 1e8, .exclusive = "size",
+     .flags = GN_TUNABLE, .help = "samples of each class in a batch"},
+    {"epochs", GN_REAL, TRAIN(epochs), .fallback = "20", .min = 0, .max = 1e9,
+     .exclusive = "budget", .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .help = "passes over as many samples as the training split has"},
+    {"steps", GN_INT, TRAIN(steps), .min = 1, .max = 1e12, .exclusive = "budget",
+     .flags = GN_TUNABLE, .help = "updates of the network"},
+    {"eval_every", GN_INT, TRAIN(eval_every), .min = 1, .max = 1e12,
+     .help = "steps between evaluations; an epoch when not given"},
+    {"checkpoint_every", GN_INT, TRAIN(checkpoint_every), .min = 1, .max = 1e12,
+     .flags = GN_NO_HASH, .help = "steps between checkpoints, beside those after evaluations"},
+    {"micro_batch", GN_INT, TRAIN(micro_batch), .min = 1, .max = 1e6,
+     .help = "samples that run at once; chosen by the network when not given"},
+    {"precision", GN_CHOICE, TRAIN(precision), .fallback = "fp32", .choices = "fp32|bf16",
+     .help = "of convolutions and matrix products"},
+    {"average", GN_CHOICE, TRAIN(average), .fallback = "none", .choices = "none|ema|tail",
+     .help = "what is evaluated and kept: the weights, a decaying mean of them, or their mean "
+             "since average_from"},
+    {"average_decay", GN_REAL, TRAIN(average_decay), .fallback = "0.99", .min = 0, .max = 1,
+     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "memory of average ema, per step"},
+    {"average_from", GN_REAL, TRAIN(average_from), .fallback = "0.5", .min = 0, .max = 1,
+     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "where average tail starts: a share of all steps"},
+    {"log_test", GN_BOOL, TRAIN(log_test), .fallback = "false",
+     .help = "evaluate the test split along the way, without selecting on it"},
+};
+
+static const gn_option select_table[] = {
+    {"metric", GN_CHOICE, SELECT(metric), .fallback = "gba", .choices = GN_METRIC_CHOICES,
+     .help = "the figure that chooses the checkpoint; the first wins ties"},
+    {"split", GN_CHOICE, SELECT(split), .fallback = "val", .choices = "val|test",
+     .help = "where it is taken; test makes the result an oracle's, and says so"},
+};
+
+static const gn_option top_table[] = {
+    {"seed", GN_INT, TOP(seed), .fallback = "0", .min = 0, .max = 9e15,
+     .help = "of the run: initial weights and batches (data.seed makes the data)"},
+    {"out", GN_TEXT, TOP(out), .fallback = "runs/run", .flags = GN_NO_HASH,
+     .help = "the run's directory; it must not exist, or be empty"},
+    {"threads", GN_INT, TOP(threads), .fallback = "0", .min = 0, .max = 1024, .flags = GN_NO_HASH,
+     .help = "threads of the network; 0 takes all processors"},
+    {"cache", GN_TEXT, TOP(cache), .flags = GN_NO_HASH,
+     .help = "folder of what can be made again; ~/.cache/gerne when not given"},
+};
+
+static const char method_words[] = "Method (section method)";
+static const char train_words[] = "Training (section train)";
+
+static gerne_status add_before_method(gerne_ctx *ctx, gn_config *config, gn_run_config *target)
+{
+    GN_TRY(gn_config_add(ctx, config, "", "The run", top_table, COUNT(top_table), &target->top));
+    GN_TRY(gn_data_options_add(ctx, config, &target->data));
+    GN_TRY(gn_config_add(ctx, config, "model", "Network (section model)", gn_model_option_table,
+                         gn_model_option_count, &target->model));
+    return gn_config_add(ctx, config, "method", method_words, method_table, COUNT(method_table),
+                         &target->method_choice);
+}
+
+static gerne_status add_after_method(gerne_ctx *ctx, gn_config *config, gn_run_config *target)
+{
+    GN_TRY(gn_config_add(ctx, config, "train", train_words, gn_optimizer_option_table,
+                         gn_optimizer_option_count, &target->train.optimizer));
+    GN_TRY(gn_config_add(ctx, config, "train", train_words, train_table, COUNT(train_table),
+                         &target->train));
+    return gn_config_add(ctx, config, "select", "Selection (section select)", select_table,
+                         COUNT(select_table), &target->select);
+}
+
+gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *config, gn_arena *arena,
+                                    gn_run_config *target)
+{
+    GN_TRY(add_before_method(ctx, config, target));
+    for (size_t i = 0; gn_methods[i]; i++) {
+        const gn_method *m = gn_methods[i];
+        if (!m->option_count)
+            continue;
+        gn_text words = {0};
+        void *values;
+        const char *summary;
+        GN_TRY(gn_text_add(ctx, &words, "Method %s", m->name));
+        gerne_status status = gn_arena_copy_text(ctx, arena, words.bytes, &summary);
+        gn_text_free(&words);
+        GN_TRY(status);
+        GN_TRY(gn_arena_alloc(ctx, arena, 1, m->options_size, &values));
+        GN_TRY(gn_config_add(ctx, config, "method", summary, m->options, m->option_count, values));
+    }
+    return add_after_method(ctx, config, target);
+}
+
+static const char *value_of(const gn_settings *settings, const char *key)
+{
+    const gn_setting *found = settings ? gn_settings_find(settings, key) : NULL;
+    return found && found->count ? found->items[0] : NULL;
+}
+
+/* The file without the keys of its own method that the flags' method lacks. */
+static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config,
+                                      const gn_settings *file, gn_settings *out)
+{
+    gn_text dropped = {0};
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < file->count && status == GERNE_OK; i++) {
+        const gn_setting *s = &file->list[i];
+        if (strncmp(s->key, "method.", 7) == 0 && !gn_config_knows(config, s->key))
+            status = gn_text_add(ctx, &dropped, "%s%s", dropped.size ? ", " : "", s->key);
+        else
+            status = gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line);
+    }
+    if (status == GERNE_OK && dropped.size)
+        gn_log(ctx, GERNE_LOG_INFO, "method.name was replaced: the file's %s does not apply",
+               dropped.bytes);
+    gn_text_free(&dropped);
+    return status;
+}
+
+static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
+                          const gn_settings *flags)
+{
+    const char *file_name = value_of(file, "method.name");
+    const char *flag_name = value_of(flags, "method.name");
+    bool replaced = flag_name && strcmp(flag_name, file_name ? file_name : "gerne") != 0;
+    if (file && replaced) {
+        gn_settings kept = {.source = file->source, .arena = gn_config_arena(c->config)};
+        gerne_status status = drop_other_method(ctx, c->config, file, &kept);
+        if (status == GERNE_OK)
+            status = gn_config_apply(ctx, c->config, &kept);
+        gn_settings_free(&kept);
+        GN_TRY(status);
+    } else if (file) {
+        GN_TRY(gn_config_apply(ctx, c->config, file));
+    }
+    GN_TRY(gn_config_apply(ctx, c->config, flags));
+    return gn_config_complete(ctx, c->config);
+}
+
+/* Options that were yielded to an exclusive one keep their old value: forget it. */
+static void forget_yielded(gn_run_config *c)
+{
+    gn_train_options *t = &c->train;
+    if (gn_config_origin(c->config, "train.steps") != GN_UNSET)
+        t->epochs = 0;
+    else
+        t->steps = 0;
+    if (gn_config_origin(c->config, "train.batch") == GN_UNSET)
+        t->batch = 0;
+    if (gn_config_origin(c->config, "train.per_group") == GN_UNSET)
+        t->per_group = 0;
+    if (gn_config_origin(c->config, "train.per_class") == GN_UNSET)
+        t->per_class = 0;
+}
+
+static gerne_status fill(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
+                         const gn_settings *flags)
+{
+    const char *name = value_of(flags, "method.name");
+    name = name ? name : value_of(file, "method.name");
+    GN_TRY(gn_config_new(ctx, &c->config));
+    GN_TRY(add_before_method(ctx, c->config, c));
+    GN_TRY(gn_method_find(ctx, name ? name : "gerne", &c->method));
+    GN_TRY(gn_arena_alloc(ctx, gn_config_arena(c->config), 1,
+                          c->method->options_size ? c->method->options_size : 1,
+                          &c->method_options));
+    GN_TRY(gn_config_add(ctx, c->config, "method", method_words, c->method->options,
+                         c->method->option_count, c->method_options));
+    GN_TRY(add_after_method(ctx, c->config, c));
+    GN_TRY(apply(ctx, c, file, flags));
+    forget_yielded(c);
+    return GERNE_OK;
+}
+
+gerne_status gn_run_config_new(gerne_ctx *ctx, const gn_settings *file, const gn_settings *flags,
+                               gn_run_config **out)
+{
+    *out = NULL;
+    gn_run_config *c;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *c, "a configuration", &c));
+    gerne_status status = fill(ctx, c, file, flags);
+    if (status != GERNE_OK)
+        gn_run_config_close(c);
+    else
+        *out = c;
+    return status;
+}
+
+void gn_run_config_close(gn_run_config *config)
+{
+    if (!config)
+        return;
+    gn_config_close(config->config);
+    gn_free(config);
+}
+
+gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option, const char **out)
+{
+    if (option)
+        return gn_arena_copy_text(ctx, arena, option, out);
+    const char *base = getenv("XDG_CACHE_HOME");
+    if (base && base[0] == '/')
+        return gn_path_join(ctx, arena, base, "gerne", out);
+    const char *home = getenv("HOME");
+    if (home && home[0] == '/')
+        return gn_path_join(ctx, arena, home, ".cache/gerne", out);
+    return gn_path_join(ctx, arena, ".", ".gerne-cache", out);
+}

@@ -1,0 +1,265 @@
+/* results.c - the end of a run: both checkpoints judged, predictions.csv, results.json. */
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "debias/describe.h"
+#include "train/predictions_csv.h"
+#include "train/trainer.h"
+
+/* The figures of one checkpoint. */
+typedef struct judgement {
+    gn_metrics val, test;
+} judgement;
+
+static void free_judgement(judgement *j)
+{
+    gn_metrics_free(&j->val);
+    gn_metrics_free(&j->test);
+}
+
+/* test keeps the predictions of the test split. */
+static gerne_status judge(gn_trainer *t, gn_predictions *test, judgement *out)
+{
+    GN_TRY(gn_evaluate(t, GN_VAL, test, &out->val));
+    return gn_evaluate(t, GN_TEST, test, &out->test);
+}
+
+/* ---- predictions.csv ---- */
+
+static gerne_status add_lines(gn_trainer *t, const gn_predictions *p, gn_text *out)
+{
+    const gn_dataset *data = t->data;
+    const gn_sample_list *list = &t->samples[GN_TEST];
+    GN_TRY(gn_predictions_add_header(t->run.ctx, data->class_names, p->classes, out));
+    for (size_t i = 0; i < p->count; i++) {
+        const gn_prediction_line line = {
+            .index = gn_dataset_row(data, list->items[i]),
+            .y = data->class_names[p->y[i]],
+            .a = data->attributes ? data->attribute_names[p->a[i]] : "",
+            .split = gn_split_name(GN_TEST),
+            .pred = data->class_names[p->pred[i]],
+            .probabilities = p->probabilities + i * (size_t)p->classes,
+        };
+        GN_TRY(gn_predictions_add_line(t->run.ctx, &line, p->classes, out));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status write_predictions(gn_trainer *t, const gn_predictions *p)
+{
+    gn_text text = {0};
+    const char *path;
+    GN_TRY(gn_path_of(t, "predictions.csv", &path));
+    gerne_status status = add_lines(t, p, &text);
+    if (status == GERNE_OK)
+        status = gn_file_write(t->run.ctx, path, text.bytes, text.size);
+    gn_text_free(&text);
+    return status;
+}
+
+/* ---- results.json ---- */
+
+static json_t *judgement_json(const judgement *j)
+{
+    return json_pack("{s:o,s:o}", "val", gn_metrics_json(&j->val), "test",
+                     gn_metrics_json(&j->test));
+}
+
+static json_t *option_json(const gn_option *option, const void *target)
+{
+    const void *field = (const char *)target + option->offset;
+    char word[64];
+    switch (option->type) {
+    case GN_BOOL:
+        return json_boolean(*(const bool *)field);
+    case GN_INT:
+        return json_integer(*(const int64_t *)field);
+    case GN_REAL:
+        return gn_json_number(*(const double *)field);
+    case GN_CHOICE:
+        return json_string(gn_choice_word(option->choices, *(const int *)field, word, sizeof word));
+    case GN_TEXT:
+        return json_string(*(const char *const *)field ? *(const char *const *)field : "");
+    default:
+        return json_null();
+    }
+}
+
+static json_t *method_options_json(const gn_trainer *t)
+{
+    const gn_method *m = t->run.method;
+    json_t *object = json_object();
+    json_object_set_new(object, "attributes", json_string(t->run.known ? "known" : "unknown"));
+    for (size_t i = 0; i < m->option_count; i++)
+        if (!(m->options[i].flags & GN_NO_HASH))
+            json_object_set_new(object, m->options[i].name,
+                                option_json(&m->options[i], t->config->method_options));
+    return object;
+}
+
+static json_t *names_json(const char *const *names, uint32_t count)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(names[i]));
+    if (count == 0)
+        json_array_append_new(list, json_string("all"));
+    return list;
+}
+
+static json_t *selection_json(const gn_trainer *t, const gn_choice_made *choice, bool test)
+{
+    char word[32];
+    return json_pack("{s:s,s:s,s:b,s:o,s:I}", "metric",
+                     gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, word, sizeof word),
+                     "split", test ? "test" : "val", "oracle", test, "epoch",
+                     gn_json_number((double)choice->step / t->epoch_steps), "step",
+                     (json_int_t)choice->step);
+}
+
+static json_t *pseudo_json(const gn_pseudo_report *p)
+{
+    if (!p->made)
+        return json_null();
+    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->hard,
+                     "precision", gn_json_number(p->precision), "recall",
+                     gn_json_number(p->recall));
+}
+
+static gerne_status make_json(gn_trainer *t, const judgement *best, const judgement *last,
+                              const judgement *oracle, json_t **out)
+{
+    json_t *bounds;
+    double beta = t->run.beta;
+    GN_TRY(
+        gn_bounds_json(t->run.ctx, t->run.groups, t->run.c, isnan(beta) ? NULL : &beta, &bounds));
+    bool on_test = t->config->select.split == GN_SELECT_TEST;
+    *out = json_pack(
+        "{s:s,s:s,s:o,s:I,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
+        "method", t->run.method->name, "method_options", method_options_json(t), "seed",
+        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
+        t->run_hash, "data_fingerprint", t->fingerprint, "class_names",
+        names_json(t->data->class_names, t->data->classes), "attribute_names",
+        names_json(t->data->attribute_names, t->data->attributes), "selection",
+        selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
+        pseudo_json(&t->at.pseudo), "splits", judgement_json(best), "last", judgement_json(last));
+    if (*out && oracle)
+        json_object_set_new(*out, "oracle",
+                            json_pack("{s:o,s:o}", "selection",
+                                      selection_json(t, &t->at.oracle, true), "splits",
+                                      judgement_json(oracle)));
+    return *out ? GERNE_OK : gn_fail(t->run.ctx, GERNE_ENOMEM, "no memory for the results");
+}
+
+static gerne_status write_json(gn_trainer *t, const json_t *json)
+{
+    gn_text text = {0};
+    const char *path;
+    GN_TRY(gn_path_of(t, "results.json", &path));
+    gerne_status status = gn_json_print(t->run.ctx, json, &text);
+    if (status == GERNE_OK)
+        status = gn_file_write(t->run.ctx, path, text.bytes, text.size);
+    gn_text_free(&text);
+    return status;
+}
+
+/* ---- for people ---- */
+
+static gerne_status print_report(gn_trainer *t, const judgement *best, const judgement *last,
+                                 gn_text *out)
+{
+    static const char *const all[] = {"all"};
+    char metric[32];
+    const gn_group_names names = {t->data->class_names,
+                                  t->data->attributes ? t->data->attribute_names : all};
+    bool oracle = t->config->select.split == GN_SELECT_TEST;
+    GN_TRY(gn_text_add(
+        t->run.ctx, out, "%s, test split, checkpoint of step %lld (best %s on %s%s)\n\n",
+        t->run.method->name, (long long)t->at.best.step,
+        gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, metric, sizeof metric),
+        oracle ? "test" : "validation",
+        oracle ? ": ORACLE, chosen with the labels it is judged on" : ""));
+    GN_TRY(gn_metrics_print(t->run.ctx, &best->test, &names, out));
+    GN_TRY(gn_text_add(t->run.ctx, out,
+                       "\n  %-10s %10s %10s %10s %10s\n"
+                       "  %-10s %9.2f%% %9.2f%% %9.2f%% %9.2f%%\n"
+                       "  %-10s %9.2f%% %9.2f%% %9.2f%% %9.2f%%\n",
+                       "", "test GBA", "test WGA", "val GBA", "val WGA", "selected",
+                       100 * best->test.gba, 100 * best->test.wga, 100 * best->val.gba,
+                       100 * best->val.wga, "last", 100 * last->test.gba, 100 * last->test.wga,
+                       100 * last->val.gba, 100 * last->val.wga));
+    if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
+        GN_TRY(gn_text_add(t->run.ctx, out,
+                           "\npseudo-groups: %llu samples called hard (t = %g), precision %.3f, "
+                           "recall %.3f\n",
+                           (unsigned long long)t->at.pseudo.hard, t->at.pseudo.t,
+                           t->at.pseudo.precision, t->at.pseudo.recall));
+    return gn_text_add(t->run.ctx, out, "\nwritten to %s\n", t->dir);
+}
+
+/* ---- all of it ---- */
+
+typedef struct ending {
+    judgement best, last, oracle;
+    gn_predictions predictions;
+    gn_snapshot present;
+} ending;
+
+static gerne_status judge_all(gn_trainer *t, ending *e)
+{
+    gn_swap_average(t);
+    gerne_status status = judge(t, &e->predictions, &e->last);
+    gn_swap_average(t);
+    GN_TRY(status);
+    gn_snapshot_take(t, &e->present);
+    if (t->oracle.values) {
+        gn_snapshot_put(t, &t->oracle);
+        status = judge(t, &e->predictions, &e->oracle);
+    }
+    if (status == GERNE_OK) {
+        gn_snapshot_put(t, &t->best);
+        status = judge(t, &e->predictions, &e->best);
+    }
+    gn_snapshot_put(t, &e->present);
+    return status;
+}
+
+static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)
+{
+    size_t statistics;
+    const gn_store *store = gn_network_store(t->networks[0]);
+    gn_store_statistics(store, &statistics);
+    GN_TRY(gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "weights",
+                    &e->present.values));
+    GN_TRY(gn_alloc(t->run.ctx, statistics, sizeof(float), "statistics", &e->present.statistics));
+    GN_TRY(judge_all(t, e));
+    t->best_changed = true;
+    GN_TRY(gn_save_best(t));
+    GN_TRY(write_predictions(t, &e->predictions));
+    GN_TRY(gn_runlog_event(t->log, "end", NULL));
+    GN_TRY(gn_save(t));
+    GN_TRY(make_json(t, &e->best, &e->last, t->oracle.values ? &e->oracle : NULL, json));
+    GN_TRY(write_json(t, *json));
+    return report ? print_report(t, &e->best, &e->last, report) : GERNE_OK;
+}
+
+gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results)
+{
+    ending e = {0};
+    json_t *json = NULL;
+    gn_predictions_init(&e.predictions, (int32_t)t->run.classes,
+                        (int32_t)(t->data->attributes ? t->data->attributes : 1), true);
+    gerne_status status = finish(t, &e, report, &json);
+    if (status == GERNE_OK && results)
+        *results = json;
+    else
+        json_decref(json);
+    free_judgement(&e.best);
+    free_judgement(&e.last);
+    free_judgement(&e.oracle);
+    gn_predictions_free(&e.predictions);
+    gn_free(e.present.values);
+    gn_free(e.present.statistics);
+    return status;
+}

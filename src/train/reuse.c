@@ -1,0 +1,154 @@
+/* reuse.c - what a stage was for (the scores of a biased model) is kept under a name made of
+ * everything that determines it, and taken from there by later runs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "train/trainer.h"
+
+/* The options that do not change the first stage: those of the method and how runs are chosen. */
+static bool matters(const char *line)
+{
+    static const char *const sections[] = {"method:", "select:", NULL};
+    for (int i = 0; sections[i]; i++)
+        if (strncmp(line, sections[i], strlen(sections[i])) == 0)
+            return false;
+    return true;
+}
+
+/* The configuration's text without the sections that do not matter. */
+static void add_config(gn_sha256 *hash, const gn_text *config)
+{
+    bool counts = true;
+    for (const char *line = config->bytes; line && *line;) {
+        const char *end = strchr(line, '\n');
+        size_t size = end ? (size_t)(end - line) + 1 : strlen(line);
+        if (line[0] != ' ')
+            counts = matters(line);
+        if (counts)
+            gn_sha256_add(hash, line, size);
+        line += size;
+    }
+}
+
+static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
+{
+    gn_text text = {0};
+    gn_sha256 hash;
+    unsigned char digest[GN_SHA256_SIZE];
+    const gn_stage *stage = t->run.stage;
+    GN_TRY(gn_text_add(t->run.ctx, &text, "%s|%s|%s|%.17g|%.17g|%lld|%u|%u|%d|%s\n",
+                       gerne_version(), t->fingerprint, t->weights_digest, stage->lr_factor,
+                       stage->decay_factor, (long long)t->run.steps, t->run.per_class, t->run.batch,
+                       gn_device_threads(t->device), stage->table));
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, text.bytes, text.size);
+    gn_text_clear(&text);
+    gerne_status status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
+    if (status == GERNE_OK)
+        add_config(&hash, &text);
+    gn_text_free(&text);
+    gn_sha256_end(&hash, digest);
+    gn_sha256_hex(digest, hex);
+    return status;
+}
+
+static gn_table *table_of(gn_trainer *t)
+{
+    for (size_t i = 0; i < t->table_count; i++)
+        if (t->run.stage->table && strcmp(t->tables[i].name, t->run.stage->table) == 0)
+            return &t->tables[i];
+    return NULL;
+}
+
+static gerne_status cache_path(gn_trainer *t, const char **folder, const char **path)
+{
+    char key[GN_SHA256_HEX], name[GN_SHA256_HEX + 32];
+    GN_TRY(key_of(t, key));
+    GN_TRY(gn_cache_folder(t->run.ctx, t->arena, t->config->top.cache, folder));
+    snprintf(name, sizeof name, "%s-%.40s.ckpt", t->run.stage->table, key);
+    return gn_path_join(t->run.ctx, t->arena, *folder, name, path);
+}
+
+static gerne_status take_from(gn_trainer *t, const char *path, gn_table *table)
+{
+    gn_checkpoint *kept;
+    bool found = false;
+    GN_TRY(gn_checkpoint_open(t->run.ctx, path, &kept));
+    const char *data =
+        json_string_value(json_object_get(gn_checkpoint_head(kept), "data_fingerprint"));
+    gerne_status status = GERNE_OK;
+    if (!data || strcmp(data, t->fingerprint) != 0)
+        status = gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was made from other data", path);
+    if (status == GERNE_OK)
+        status = gn_checkpoint_take(kept, table->name, table->values, table->count * sizeof(float),
+                                    &found);
+    if (status == GERNE_OK && !found)
+        status = gn_fail(t->run.ctx, GERNE_EDATA, "%s: holds no %s", path, table->name);
+    gn_checkpoint_close(kept);
+    return status;
+}
+
+/* method.biased names a run; its folder holds the same file under the stage's name. */
+static gerne_status other_run(gn_trainer *t, const char **path)
+{
+    void *target;
+    const gn_option *option = gn_config_find(t->config->config, "method.biased", &target);
+    *path = NULL;
+    if (!option)
+        return GERNE_OK;
+    const char *run = *(const char *const *)(const void *)((const char *)target + option->offset);
+    char name[64];
+    snprintf(name, sizeof name, "%s.ckpt", t->run.stage->table);
+    return run ? gn_path_join(t->run.ctx, t->arena, run, name, path) : GERNE_OK;
+}
+
+gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
+{
+    gn_table *table = table_of(t);
+    const char *folder, *path;
+    *found = false;
+    if (!table || t->at.step > 0)
+        return GERNE_OK;
+    GN_TRY(other_run(t, &path));
+    if (path) {
+        GN_TRY(take_from(t, path, table));
+        *found = true;
+    } else {
+        GN_TRY(cache_path(t, &folder, &path));
+        *found = gn_path_exists(path) && take_from(t, path, table) == GERNE_OK;
+    }
+    if (*found)
+        gn_log(t->run.ctx, GERNE_LOG_INFO, "stage %s: %s taken from '%s'", t->run.stage->name,
+               table->name, path);
+    return GERNE_OK;
+}
+
+static gerne_status write_table(gn_trainer *t, const gn_table *table, const char *path)
+{
+    gn_checkpoint_blocks blocks = {0};
+    GN_TRY(gn_checkpoint_add(t->run.ctx, &blocks, table->name, table->values,
+                             table->count * sizeof(float)));
+    return gn_checkpoint_write(
+        t->run.ctx, path, &blocks,
+        json_pack("{s:s,s:s}", "gerne", gerne_version(), "data_fingerprint", t->fingerprint));
+}
+
+/* Into the run's folder, and into the cache; a cache that cannot be written is only a warning. */
+gerne_status gn_keep_stage(gn_trainer *t)
+{
+    const gn_table *table = table_of(t);
+    const char *folder, *path;
+    char name[64];
+    if (!table)
+        return GERNE_OK;
+    snprintf(name, sizeof name, "%s.ckpt", table->name);
+    GN_TRY(gn_path_of(t, name, &path));
+    GN_TRY(write_table(t, table, path));
+    GN_TRY(cache_path(t, &folder, &path));
+    if (gn_make_directory(t->run.ctx, folder) != GERNE_OK ||
+        write_table(t, table, path) != GERNE_OK)
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "the cache is not written: %s",
+               gerne_message(t->run.ctx));
+    return GERNE_OK;
+}

@@ -1,0 +1,168 @@
+#include "train/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "train/train.h"
+
+gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder && errno == ENOENT)
+        return GERNE_OK;
+    if (!folder)
+        return gn_fail_errno(ctx, GERNE_EUSAGE, "out: cannot use '%s'", path);
+    bool empty = true;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+    closedir(folder);
+    if (empty)
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "out: '%s' exists and is not empty", path);
+    gn_hint(ctx, "choose another --out, or go on with 'gerne train --resume %s'", path);
+    return GERNE_EUSAGE;
+}
+
+gerne_status gn_rundir_lock(gerne_ctx *ctx, const char *path, int *lock)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return gn_fail_errno(ctx, errno == ENOENT ? GERNE_EUSAGE : GERNE_EIO,
+                             "cannot open the run '%s'", path);
+    if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
+        close(folder);
+        gn_fail(ctx, GERNE_EIO, "'%s' is in use by another process", path);
+        gn_hint(ctx, "wait until it ends, or choose another directory");
+        return GERNE_EIO;
+    }
+    *lock = folder;
+    return GERNE_OK;
+}
+
+void gn_rundir_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+gerne_status gn_rundir_start(gn_trainer *t)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    gn_text text = {0};
+    const char *path;
+    GN_TRY(gn_make_directory(ctx, t->dir));
+    GN_TRY(gn_rundir_lock(ctx, t->dir, &t->lock));
+    GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* somebody may have been faster */
+    GN_TRY(gn_path_of(t, "config.yaml", &path));
+    gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
+    if (status == GERNE_OK)
+        status = gn_file_write(ctx, path, text.bytes, text.size);
+    gn_text_free(&text);
+    return status;
+}
+
+/* ---- going on ---- */
+
+/* The first line of now that is not in before; NULL when there is none. */
+static gerne_status first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
+                                     const char *now, const char **out)
+{
+    *out = NULL;
+    while (*now) {
+        size_t size = strcspn(now, "\n");
+        char *line;
+        GN_TRY(gn_arena_alloc(ctx, arena, size + 2, 1, &line));
+        memcpy(line, now, size);
+        line[size] = '\n';
+        const char *at = strstr(before, line);
+        while (at && at != before && at[-1] != '\n')
+            at = strstr(at + 1, line);
+        if (!at) {
+            line[size] = '\0';
+            *out = line + strspn(line, " ");
+            return GERNE_OK;
+        }
+        now += size + (now[size] == '\n');
+    }
+    return GERNE_OK;
+}
+
+static gerne_status differs(gn_trainer *t, const char *what, const char *before, const char *now)
+{
+    gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' cannot be resumed: %s differs: %s now, %s then", t->dir,
+            what, now, before);
+    gn_hint(t->run.ctx, "restore what was changed, or start a new run with another --out");
+    return GERNE_EUSAGE;
+}
+
+static const char *text_at(const json_t *head, const char *key)
+{
+    const char *text = json_string_value(json_object_get(head, key));
+    return text ? text : "";
+}
+
+gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    if (strcmp(text_at(head, "run_hash"), t->run_hash) == 0)
+        return GERNE_OK;
+    if (strcmp(text_at(head, "gerne"), gerne_version()) != 0)
+        return differs(t, "the version of gerne", text_at(head, "gerne"), gerne_version());
+    gn_text config = {0};
+    const char *before = text_at(head, "config"), *now = NULL, *then = NULL;
+    gerne_status status = gn_config_print(ctx, t->config->config, GN_NO_HASH, &config);
+    if (status == GERNE_OK)
+        status = first_difference(ctx, t->arena, before, config.bytes, &now);
+    if (status == GERNE_OK)
+        status = first_difference(ctx, t->arena, config.bytes, before, &then);
+    gn_text_free(&config);
+    GN_TRY(status);
+    if (now || then)
+        return differs(t, "the configuration", then ? then : "nothing", now ? now : "nothing");
+    if (strcmp(text_at(head, "data_fingerprint"), t->fingerprint) != 0)
+        return differs(t, "the data (its fingerprint)", text_at(head, "data_fingerprint"),
+                       t->fingerprint);
+    char threads[2][16];
+    snprintf(threads[0], sizeof threads[0], "%d",
+             (int)json_integer_value(json_object_get(head, "threads")));
+    snprintf(threads[1], sizeof threads[1], "%d", gn_device_threads(t->device));
+    if (strcmp(threads[0], threads[1]) != 0)
+        return differs(t, "the number of threads", threads[0], threads[1]);
+    return differs(t, "the file model.weights", "other content", "one content");
+}
+
+static gerne_status read_config(gerne_ctx *ctx, gn_arena *arena, const char *directory,
+                                gn_run_config **out)
+{
+    gn_settings file = {.arena = arena}, flags = {.arena = arena};
+    const char *path;
+    GN_TRY(gn_path_join(ctx, arena, directory, "config.yaml", &path));
+    if (!gn_path_exists(path)) {
+        gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a run: it has no config.yaml", directory);
+        gn_hint(ctx, "give the directory that 'gerne train --out' made");
+        return GERNE_EUSAGE;
+    }
+    gerne_status status = gn_settings_read(ctx, path, &file);
+    if (status == GERNE_OK)
+        status = gn_settings_add(ctx, &flags, "out", &directory, 1, false, 0);
+    if (status == GERNE_OK)
+        status = gn_run_config_new(ctx, &file, &flags, out);
+    gn_settings_free(&file);
+    gn_settings_free(&flags);
+    return status;
+}
+
+gerne_status gn_run_config_of(gerne_ctx *ctx, const char *directory, gn_run_config **out)
+{
+    gn_arena *arena;
+    *out = NULL;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gerne_status status = read_config(ctx, arena, directory, out);
+    gn_arena_close(arena);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* rundir.h - the directory of a run: made once, used by one process at a time. */
+#ifndef GN_TRAIN_RUNDIR_H
+#define GN_TRAIN_RUNDIR_H
+
+#include "base/json.h"
+#include "train/trainer.h"
+
+/* GERNE_EUSAGE when the directory exists and is not empty. */
+GERNE_CHECKED gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path);
+
+/* GERNE_EIO when another process uses the directory. */
+GERNE_CHECKED gerne_status gn_rundir_lock(gerne_ctx *ctx, const char *path, int *lock);
+void gn_rundir_unlock(int lock); /* takes -1 */
+
+/* Makes and locks the directory of a new run, and writes config.yaml. */
+GERNE_CHECKED gerne_status gn_rundir_start(gn_trainer *t);
+
+/* GERNE_EUSAGE that says what differs when the checkpoint belongs to another version,
+ * configuration, data or number of threads. */
+GERNE_CHECKED gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head);
+
+#endif

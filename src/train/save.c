@@ -1,0 +1,156 @@
+/* save.c - what a run keeps to go on exactly: last.ckpt, and best.safetensors before it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "train/model_file.h"
+#include "train/trainer.h"
+
+gerne_status gn_path_of(gn_trainer *t, const char *name, const char **out)
+{
+    return gn_path_join(t->run.ctx, t->arena, t->dir, name, out);
+}
+
+/* Blocks in, or out: the one list of what a stage consists of. */
+typedef gerne_status block_fn(void *user, const char *name, void *bytes, size_t size);
+
+static gerne_status visit_snapshot(gn_trainer *t, const char *name, const gn_snapshot *s,
+                                   block_fn *visit, void *user)
+{
+    char full[GN_BLOCK_NAME];
+    size_t statistics;
+    const gn_store *store = gn_network_store(t->networks[0]);
+    gn_store_statistics(store, &statistics);
+    if (!s->values)
+        return GERNE_OK;
+    snprintf(full, sizeof full, "%s values", name);
+    GN_TRY(visit(user, full, s->values, gn_store_block(store).size * sizeof(float)));
+    snprintf(full, sizeof full, "%s statistics", name);
+    return visit(user, full, s->statistics, statistics * sizeof(float));
+}
+
+static gerne_status visit_network(gn_trainer *t, int i, int64_t *steps, block_fn *visit, void *user)
+{
+    char full[GN_BLOCK_NAME], name[32];
+    size_t size;
+    snprintf(name, sizeof name, "network %d", i);
+    const gn_store *store = gn_network_store(t->networks[i]);
+    float *statistics = gn_store_statistics(store, &size);
+    gn_block block = gn_store_block(store);
+    snprintf(full, sizeof full, "%s values", name);
+    GN_TRY(visit(user, full, block.values, block.size * sizeof(float)));
+    snprintf(full, sizeof full, "%s statistics", name);
+    GN_TRY(visit(user, full, statistics, size * sizeof(float)));
+    float *state = gn_optimizer_state(t->optimizers[i], &size);
+    snprintf(full, sizeof full, "%s optimizer", name);
+    GN_TRY(visit(user, full, state, size * sizeof(float)));
+    snprintf(full, sizeof full, "%s steps", name);
+    return visit(user, full, steps, sizeof *steps);
+}
+
+static gerne_status visit_stage(gn_trainer *t, int64_t *steps, block_fn *visit, void *user)
+{
+    for (int i = 0; i < t->run.stage->networks; i++)
+        GN_TRY(visit_network(t, i, &steps[i], visit, user));
+    GN_TRY(visit_snapshot(t, "best", &t->best, visit, user));
+    GN_TRY(visit_snapshot(t, "oracle", &t->oracle, visit, user));
+    if (!t->average)
+        return GERNE_OK;
+    return visit(user, "average", t->average,
+                 gn_store_block(gn_network_store(t->networks[0])).size * sizeof(float));
+}
+
+typedef struct collector {
+    gerne_ctx *ctx;
+    gn_checkpoint_blocks blocks;
+} collector;
+
+static gerne_status collect(void *user, const char *name, void *bytes, size_t size)
+{
+    collector *c = user;
+    return size ? gn_checkpoint_add(c->ctx, &c->blocks, name, bytes, size) : GERNE_OK;
+}
+
+static gerne_status take(void *user, const char *name, void *bytes, size_t size)
+{
+    return size ? gn_checkpoint_take(user, name, bytes, size, NULL) : GERNE_OK;
+}
+
+gerne_status gn_restore_stage(gn_trainer *t)
+{
+    int64_t steps[GN_NETWORKS_MAX] = {0};
+    if (!t->resume)
+        return GERNE_OK;
+    GN_TRY(visit_stage(t, steps, take, t->resume));
+    for (int i = 0; i < t->run.stage->networks; i++)
+        gn_optimizer_set_steps(t->optimizers[i], steps[i]);
+    gn_checkpoint_close(t->resume);
+    t->resume = NULL;
+    return GERNE_OK;
+}
+
+static gerne_status head_of(gn_trainer *t, json_t **out)
+{
+    uint64_t log, events;
+    gn_text config = {0};
+    GN_TRY(gn_runlog_sync(t->log, &log));
+    GN_TRY(gn_events_sync(t->events, &events));
+    GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
+    *out = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I}", "gerne", gerne_version(), "run_hash",
+                     t->run_hash, "data_fingerprint", t->fingerprint, "config", config.bytes,
+                     "threads", gn_device_threads(t->device), "log", (json_int_t)log, "events",
+                     (json_int_t)events);
+    gn_text_free(&config);
+    return *out ? GERNE_OK : gn_fail(t->run.ctx, GERNE_ENOMEM, "out of memory");
+}
+
+gerne_status gn_save(gn_trainer *t)
+{
+    collector c = {.ctx = t->run.ctx};
+    int64_t steps[GN_NETWORKS_MAX] = {0};
+    const char *path;
+    json_t *head;
+    if (t->best_changed && t->at.stage == t->stage_count - 1)
+        GN_TRY(gn_save_best(t));
+    GN_TRY(gn_path_of(t, "last.ckpt", &path));
+    GN_TRY(gn_checkpoint_add(c.ctx, &c.blocks, "position", &t->at, sizeof t->at));
+    for (size_t i = 0; i < t->table_count; i++) {
+        char name[GN_BLOCK_NAME];
+        snprintf(name, sizeof name, "table %s", t->tables[i].name);
+        GN_TRY(gn_checkpoint_add(c.ctx, &c.blocks, name, t->tables[i].values,
+                                 t->tables[i].count * sizeof(float)));
+    }
+    for (int i = 0; i < t->run.stage->networks; i++)
+        steps[i] = gn_optimizer_steps(t->optimizers[i]);
+    GN_TRY(visit_stage(t, steps, collect, &c));
+    GN_TRY(head_of(t, &head));
+    GN_TRY(gn_checkpoint_write(c.ctx, path, &c.blocks, head));
+    t->saved_at = gn_seconds();
+    return GERNE_OK;
+}
+
+/* The kept weights go into the network for the time of writing. */
+gerne_status gn_save_best(gn_trainer *t)
+{
+    const char *path;
+    gn_snapshot present = {0};
+    size_t statistics;
+    const gn_store *store = gn_network_store(t->networks[0]);
+    gn_store_statistics(store, &statistics);
+    GN_TRY(gn_path_of(t, "best.safetensors", &path));
+    gerne_status status =
+        gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "weights", &present.values);
+    if (status == GERNE_OK)
+        status = gn_alloc(t->run.ctx, statistics, sizeof(float), "statistics", &present.statistics);
+    if (status == GERNE_OK) {
+        gn_snapshot_take(t, &present);
+        gn_snapshot_put(t, &t->best);
+        gn_model_card card = gn_model_card_of(t->networks[0], t->data, t->run.method->name);
+        status = gn_model_file_save(t->run.ctx, path, t->networks[0], &card);
+        gn_snapshot_put(t, &present);
+        t->best_changed = status != GERNE_OK;
+    }
+    gn_free(present.values);
+    gn_free(present.statistics);
+    return status;
+}

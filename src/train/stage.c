@@ -1,0 +1,256 @@
+/* stage.c - a stage of a run: networks, budget, and the loop over steps. */
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "nn/network_weights.h"
+#include "train/trainer.h"
+
+enum { SECONDS_BETWEEN_SAVES = 10, RUN_OFF = 10000 };
+
+double gn_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- entering ---- */
+
+/* The last stage has the run's own seed, so that methods with one stage and with two start their
+ * predicting network alike; every other network and stage has numbers of its own. */
+static uint64_t seed_of(const gn_trainer *t, int network)
+{
+    uint64_t place =
+        (uint64_t)(t->stage_count - 1 - t->run.stage_index) * GN_NETWORKS_MAX + (uint64_t)network;
+    return (uint64_t)t->config->top.seed + place * 0x9E3779B97F4A7C15U;
+}
+
+static void set_budget(gn_trainer *t)
+{
+    const gn_train_options *train = &t->config->train;
+    const gn_stage *stage = t->run.stage;
+    size_t drawn =
+        t->run.method->plain_batches ? t->run.batch : (size_t)t->run.classes * t->run.per_class;
+    t->epoch_steps = (double)t->run.epoch_samples / (double)drawn;
+    double steps = train->steps ? (double)train->steps : train->epochs * t->epoch_steps;
+    if (stage->share > 0)
+        steps *= stage->share;
+    else if (stage->epochs > 0)
+        steps = stage->epochs * t->epoch_steps;
+    t->run.steps = (int64_t)ceil(steps - 1e-9);
+    if (t->run.steps < 1)
+        t->run.steps = 1;
+}
+
+/* Samples that run at once: a whole batch where its samples meet, else what fits the cache. */
+static int64_t pass_size(const gn_trainer *t)
+{
+    enum { SMALL = 256, LARGE = 32 };
+    if (t->run.coupled)
+        return (int64_t)t->run.pass_samples;
+    if (t->config->train.micro_batch)
+        return t->config->train.micro_batch;
+    const gn_architecture *architecture = NULL;
+    bool convolves = gn_architecture_find(NULL, t->config->model.arch, &architecture) == GERNE_OK &&
+                     architecture->wants_images;
+    int64_t most = convolves ? LARGE : SMALL;
+    return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
+}
+
+static gerne_status make_network(gn_trainer *t, int i)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    const gn_model_options *model = &t->config->model;
+    GN_TRY(gn_network_new(ctx, t->device, model, gn_dataset_shape(t->data), (int64_t)t->run.classes,
+                          pass_size(t), &t->networks[i]));
+    GN_TRY(gn_network_initialize(ctx, t->networks[i], seed_of(t, i)));
+    if (model->weights)
+        GN_TRY(gn_network_load(ctx, t->networks[i], model->weights, NULL));
+    return gn_optimizer_new(ctx, &t->optimizer_options, gn_network_trained(t->networks[i]),
+                            &t->optimizers[i]);
+}
+
+static gerne_status make_snapshot(gn_trainer *t, gn_snapshot *snapshot)
+{
+    size_t statistics;
+    const gn_store *store = gn_network_store(t->networks[0]);
+    gn_store_statistics(store, &statistics);
+    GN_TRY(gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "the best weights",
+                    &snapshot->values));
+    return gn_alloc(t->run.ctx, statistics, sizeof(float), "the best weights",
+                    &snapshot->statistics);
+}
+
+static gerne_status make_average(gn_trainer *t)
+{
+    if (t->config->train.average == GN_AVERAGE_NONE)
+        return GERNE_OK;
+    if (t->run.coupled) {
+        gn_fail(t->run.ctx, GERNE_EUSAGE,
+                "train.average does not go with batch normalisation that trains: the mean weights "
+                "have no statistics");
+        gn_hint(t->run.ctx, "use --train.average none or --model.bn frozen");
+        return GERNE_EUSAGE;
+    }
+    return gn_alloc(t->run.ctx, gn_store_block(gn_network_store(t->networks[0])).size,
+                    sizeof(float), "the mean weights", &t->average);
+}
+
+gerne_status gn_stage_enter(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    gn_arena_reset(t->stage_arena);
+    run->stage_index = (int)t->at.stage;
+    run->stage = &t->stages[run->stage_index];
+    run->seed = seed_of(t, 0);
+    run->pass_samples = run->batch;
+    run->epoch_samples = run->n;
+    run->c = 1;
+    run->beta = (double)NAN;
+    run->pseudo = t->at.pseudo;
+    GN_TRY(
+        gn_run_alloc(run, 1, run->method->state_size ? run->method->state_size : 1, &run->state));
+    if (run->method->start)
+        GN_TRY(run->method->start(run));
+    t->at.pseudo = run->pseudo;
+    set_budget(t);
+    t->optimizer_options = t->config->train.optimizer;
+    t->optimizer_options.lr *= run->stage->lr_factor;
+    t->optimizer_options.weight_decay *= run->stage->decay_factor;
+    for (int i = 0; i < run->stage->networks; i++)
+        GN_TRY(make_network(t, i));
+    GN_TRY(make_snapshot(t, &t->best));
+    if (t->config->train.log_test)
+        GN_TRY(make_snapshot(t, &t->oracle));
+    GN_TRY(make_average(t));
+    const gn_inference_options inference = {.threads = gn_device_threads(t->device)};
+    GN_TRY(gn_inference_new(run->ctx, t->networks[0], t->data, &inference, &t->inference));
+    GN_TRY(gn_feed_new(run, t->data, t->samples[GN_TRAIN].items, gn_device_threads(t->device),
+                       &t->feed));
+    return gn_restore_stage(t);
+}
+
+static void free_snapshot(gn_snapshot *snapshot)
+{
+    gn_free(snapshot->values);
+    gn_free(snapshot->statistics);
+    *snapshot = (gn_snapshot){0};
+}
+
+void gn_stage_leave(gn_trainer *t)
+{
+    gn_feed_close(t->feed);
+    gn_inference_close(t->inference);
+    t->feed = NULL;
+    t->inference = NULL;
+    for (int i = 0; i < GN_NETWORKS_MAX; i++) {
+        gn_optimizer_close(t->optimizers[i]);
+        gn_network_close(t->networks[i]);
+        t->optimizers[i] = NULL;
+        t->networks[i] = NULL;
+    }
+    for (size_t i = 0; i < t->sampler_count; i++)
+        gerne_sampler_close(t->samplers[i]);
+    for (size_t i = 0; i < t->group_count; i++)
+        gerne_groups_close(t->other_groups[i]);
+    t->sampler_count = t->group_count = 0;
+    free_snapshot(&t->best);
+    free_snapshot(&t->oracle);
+    gn_free(t->average);
+    t->average = NULL;
+}
+
+/* ---- the loop ---- */
+
+static gerne_status watch(gn_trainer *t)
+{
+    if (isfinite(t->step_loss) && fabs(t->step_loss) < RUN_OFF)
+        return GERNE_OK;
+    gn_run *run = &t->run;
+    gn_text why = {0};
+    if (run->method->explain && run->method->explain(run, &why) != GERNE_OK)
+        gn_text_clear(&why);
+    gerne_status status =
+        gn_fail(run->ctx, GERNE_EDIVERGED, "training diverged: the loss of step %lld is %g%s",
+                (long long)t->at.step + 1, t->step_loss, why.bytes ? why.bytes : "");
+    gn_hint(run->ctx, "lower train.lr%s, or set train.clip; the run so far is in '%s'",
+            run->method->explain ? " or method.beta" : "", t->dir);
+    gn_text_free(&why);
+    return status;
+}
+
+static void update_average(gn_trainer *t)
+{
+    const gn_train_options *train = &t->config->train;
+    if (!t->average)
+        return;
+    gn_block block = gn_store_block(gn_network_store(t->networks[0]));
+    double keep = 0;
+    if (train->average == GN_AVERAGE_EMA) {
+        /* The start is forgotten faster, so that the first means are not those of nothing. */
+        double warm = (double)(t->at.averaged + 1) / (double)(t->at.averaged + 10);
+        keep = t->at.averaged ? fmin(train->average_decay, warm) : 0;
+        t->at.averaged++;
+    } else if ((double)t->at.step + 1 > train->average_from * (double)t->run.steps) {
+        keep = (double)t->at.averaged / (double)(t->at.averaged + 1);
+        t->at.averaged++;
+    }
+    float old = (float)keep, new = (float)(1 - keep);
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < block.size; i++)
+        t->average[i] = old * t->average[i] + new *block.values[i];
+}
+
+static gerne_status report_progress(gn_trainer *t, double started, int64_t first)
+{
+    char detail[160], quality[48] = "";
+    double seconds = gn_seconds() - started;
+    double rate = seconds > 0 ? (double)(t->at.step - first) / seconds : 0;
+    if (t->at.best.step)
+        snprintf(quality, sizeof quality, ", best %.2f%%", 100 * t->at.best.value);
+    snprintf(detail, sizeof detail, "%s%sloss %.4f, %.0f samples/s%s",
+             t->stage_count > 1 ? t->run.stage->name : "", t->stage_count > 1 ? " " : "",
+             t->step_loss, rate * (double)t->run.epoch_samples / t->epoch_steps, quality);
+    const gerne_progress progress = {.what = "train",
+                                     .done = (uint64_t)t->at.step,
+                                     .total = (uint64_t)t->run.steps,
+                                     .detail = detail};
+    return gn_progress(t->run.ctx, &progress);
+}
+
+static bool save_due(const gn_trainer *t, bool evaluated)
+{
+    int64_t every = t->config->train.checkpoint_every;
+    return (every && t->at.step % every == 0) ||
+           (evaluated && gn_seconds() - t->saved_at > SECONDS_BETWEEN_SAVES);
+}
+
+gerne_status gn_stage_run(gn_trainer *t)
+{
+    double started = gn_seconds();
+    int64_t first = t->at.step;
+    while (t->at.step < t->run.steps) {
+        gn_minibatch *batches;
+        GN_TRY(gn_feed_next(t->feed, t->at.step, &batches));
+        t->step_loss = (double)NAN;
+        GN_TRY(t->run.method->step(&t->run, t->at.step, batches));
+        GN_TRY(watch(t));
+        update_average(t);
+        t->at.step++;
+        bool evaluated = gn_evaluation_due(t);
+        if (evaluated)
+            GN_TRY(gn_evaluate_step(t));
+        if (save_due(t, evaluated))
+            GN_TRY(gn_save(t));
+        gerne_status status = report_progress(t, started, first);
+        if (status == GERNE_EINTERRUPTED) {
+            GN_TRY(gn_save(t));
+            gn_fail(t->run.ctx, status, "interrupted after step %lld of %lld; the run is saved",
+                    (long long)t->at.step, (long long)t->run.steps);
+            gn_hint(t->run.ctx, "gerne train --resume '%s' goes on", t->dir);
+        }
+        GN_TRY(status);
+    }
+    return GERNE_OK;
+}
