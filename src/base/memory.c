@@ -92,6 +92,7 @@ size_t gn_memory_available(void)
     unsigned long long kib;
     size_t bytes = SIZE_MAX;
     while (fgets(line, sizeof line, file))
+        /* NOLINTNEXTLINE(cert-err34-c): the kernel writes a number that fits */
         if (sscanf(line, "MemAvailable: %llu kB", &kib) == 1)
             bytes = (size_t)kib * 1024;
     fclose(file);

@@ -123,7 +123,7 @@ gerne_status gn_alias_tensor(gn_compiler *c, int tensor, const dnnl_memory_desc_
 
 gerne_status gn_reorder(gn_compiler *c, int from, int to)
 {
-    dnnl_primitive_desc_t pd;
+    dnnl_primitive_desc_t pd = NULL;
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t s = make_attributes(false, &attributes);
     if (s == dnnl_success)

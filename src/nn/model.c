@@ -39,7 +39,8 @@ gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name, const gn_arc
     const char *names[MAX];
     size_t count = 0;
     *out = NULL;
-    for (; gn_architectures[count] && count < MAX; count++) {
+    /* cppcheck-suppress arrayIndexOutOfBoundsCond ; the list ends with a NULL */
+    for (; count < MAX && gn_architectures[count]; count++) {
         names[count] = gn_architectures[count]->name;
         if (strcmp(names[count], name) == 0) {
             *out = gn_architectures[count];

@@ -41,8 +41,8 @@ static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *
     size_t count = saved_parameters(store, indices);
     for (size_t i = 0; i < count; i++) {
         const gn_parameter *p = gn_store_parameter(store, indices[i]);
-        wanted[i] = (gn_wanted){
-            .name = p->name, .ndims = (size_t)p->ndims, .is_head = p->graph == GN_HEAD};
+        wanted[i] =
+            (gn_wanted){.name = p->name, .ndims = (size_t)p->ndims, .is_head = p->graph == GN_HEAD};
         memcpy(wanted[i].dims, p->dims, sizeof p->dims);
     }
     GN_TRY(gn_weights_match(ctx, weights, wanted, count, found, match));
@@ -55,8 +55,7 @@ static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *
     return GERNE_OK;
 }
 
-gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *path,
-                             gn_match *match)
+gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *path, gn_match *match)
 {
     gn_weights *weights;
     gn_arena *arena;
