@@ -80,6 +80,9 @@ extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 int gn_show_progress(void *user, const gerne_progress *progress);
 void gn_clear_progress(void); /* before anything else is printed */
 
+/* Writes cli->output now and empties it, for commands whose output is long. */
+GERNE_CHECKED gerne_status gn_output_flush(gn_cli *cli);
+
 /* Appends the document to cli->output and releases it. */
 GERNE_CHECKED gerne_status gn_output_json(gn_cli *cli, json_t *json);
 
@@ -93,6 +96,7 @@ extern const gn_command gn_command_eval;
 extern const gn_command gn_command_help;
 extern const gn_command gn_command_methods;
 extern const gn_command gn_command_models;
+extern const gn_command gn_command_predict;
 extern const gn_command gn_command_train;
 
 #endif

@@ -1,71 +1,70 @@
 /* eval.c - gerne eval: group metrics with intervals, a gate on the worst group, a comparison. */
 #include "cli/command.h"
 #include "cli/counts.h"
+#include "cli/eval.h"
 #include "train/comparison.h"
 #include "train/metrics.h"
 #include "train/predictions_csv.h"
 
-typedef struct eval_options {
-    const char *predictions, *compare;
-    const char *y, *a, *pred, *split, *train_counts;
-    gn_texts classes;
-    double min_wga;
-    bool gate_ci;
-    int64_t resamples;
-} eval_options;
-
 static const gn_option options[] = {
-    {"predictions", GN_TEXT, offsetof(eval_options, predictions),
+    {"predictions", GN_TEXT, offsetof(gn_eval_options, predictions),
      .help = "the predictions to judge: a CSV file with columns y, a and pred or prob_<class>"},
-    {"y", GN_TEXT, offsetof(eval_options, y), .fallback = "y",
+    {"y", GN_TEXT, offsetof(gn_eval_options, y), .fallback = "y",
      .help = "name of the column with the true class"},
-    {"a", GN_TEXT, offsetof(eval_options, a), .fallback = "a",
+    {"a", GN_TEXT, offsetof(gn_eval_options, a), .fallback = "a",
      .help = "name of the column with the attribute"},
-    {"pred", GN_TEXT, offsetof(eval_options, pred), .fallback = "pred",
+    {"pred", GN_TEXT, offsetof(gn_eval_options, pred), .fallback = "pred",
      .help = "name of the column with the predicted class"},
-    {"split", GN_TEXT, offsetof(eval_options, split),
-     .help = "judge only the rows with this text in column 'split'"},
-    {"classes", GN_TEXTS, offsetof(eval_options, classes),
+    {"split", GN_TEXT, offsetof(gn_eval_options, split),
+     .help = "judge only the rows with this text in column 'split'; of a model: train, val, test "
+             "(the default) or all"},
+    {"classes", GN_TEXTS, offsetof(gn_eval_options, classes),
      .help = "all classes, when some have no sample and no prob_<class> column"},
-    {"train-counts", GN_TEXT, offsetof(eval_options, train_counts),
+    {"train-counts", GN_TEXT, offsetof(gn_eval_options, train_counts),
      .help = "sizes of the training groups as for 'bounds --counts', for adj_acc_avg"},
-    {"compare", GN_TEXT, offsetof(eval_options, compare),
+    {"compare", GN_TEXT, offsetof(gn_eval_options, compare),
      .help = "other predictions of the same samples, to compare with"},
-    {"resamples", GN_INT, offsetof(eval_options, resamples), .fallback = "10000", .min = 100,
+    {"resamples", GN_INT, offsetof(gn_eval_options, resamples), .fallback = "10000", .min = 100,
      .max = 1000000, .help = "resamples behind the intervals of a comparison"},
-    {"min-wga", GN_REAL, offsetof(eval_options, min_wga), .min = 0, .max = 1,
+    {"min-wga", GN_REAL, offsetof(gn_eval_options, min_wga), .min = 0, .max = 1,
      .help = "gate: exit with 3 when the worst group's accuracy (a fraction) is below"},
-    {"gate-ci", GN_BOOL, offsetof(eval_options, gate_ci), .fallback = "false",
+    {"gate-ci", GN_BOOL, offsetof(gn_eval_options, gate_ci), .fallback = "false",
      .help = "let the gate judge the lower end of the interval instead of the accuracy"},
 };
 
 static const char help[] =
-    "Reads predictions of any model and prints, for every group (class y with attribute a), how\n"
+    "Judges a run, a file of weights, or the predictions of any model, and prints, for every group "
+    "(class y with attribute a), how\n"
     "many are right with an exact 95% interval; the accuracy of the worst group (WGA), the mean\n"
     "of the groups (GBA) and further figures, each with one meaning: docs/metrics.md.\n"
     "\n"
+    "  gerne eval runs/birds --min-wga 0.85 || echo not good enough\n"
+    "  gerne eval runs/birds --data.dir photos-of-2026 --split all\n"
     "  gerne eval --predictions test.csv\n"
     "  gerne eval --predictions test.csv --y label --a background --pred guess --json\n"
     "  gerne eval --predictions new.csv --compare old.csv\n"
-    "  gerne eval --predictions test.csv --min-wga 0.85 || echo not good enough\n"
     "\n"
+    "A run is judged on its own data unless data.* keys name other; a file of weights needs them,\n"
+    "and --model.arch where it does not tell its network (best.safetensors of a run does).\n"
     "A file with prob_<class> columns also has AUROC and calibration error; without a column pred\n"
     "the most probable class counts, the first on ties.\n";
 
 static gerne_status setup(gn_cli *cli)
 {
-    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(eval_options), &cli->options));
-    return gn_config_add(cli->ctx, cli->config, "", "Evaluation", options,
-                         sizeof options / sizeof options[0], cli->options);
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(gn_eval_options), &cli->options));
+    gn_eval_options *given = cli->options;
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Evaluation", options,
+                         sizeof options / sizeof options[0], given));
+    return gn_use_options_add(cli, &given->use);
 }
 
 static gerne_status check_usage(gn_cli *cli)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     bool has_gate = gn_config_origin(cli->config, "min-wga") != GN_UNSET;
     if (!given->predictions) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "no predictions to judge");
-        gn_hint(cli->ctx, "gerne eval --predictions FILE.csv");
+        gn_fail(cli->ctx, GERNE_EUSAGE, "nothing to judge: no run, no weights, no predictions");
+        gn_hint(cli->ctx, "gerne eval RUN, or gerne eval --predictions FILE.csv");
         return GERNE_EUSAGE;
     }
     if (given->gate_ci && !has_gate)
@@ -75,7 +74,7 @@ static gerne_status check_usage(gn_cli *cli)
 
 static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file *out)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     const gn_prediction_columns columns = {
         .y = given->y,
         .a = given->a,
@@ -102,7 +101,7 @@ static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file 
 static gerne_status take_train_counts(gn_cli *cli, const gn_predictions *predictions,
                                       const gn_counts *counts, uint64_t **out)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     *out = NULL;
     if (!given->train_counts)
         return GERNE_OK;
@@ -121,7 +120,7 @@ static gerne_status take_train_counts(gn_cli *cli, const gn_predictions *predict
 
 static gerne_status compute(gn_cli *cli, const gn_predictions *predictions, gn_metrics *out)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     gn_counts counts = {0};
     uint64_t *train = NULL;
     gerne_status status = GERNE_OK;
@@ -158,7 +157,7 @@ static void warn_of_empty_groups(gn_cli *cli, const gn_metrics *metrics,
 
 static void apply_gate(gn_cli *cli, const gn_metrics *metrics)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     if (gn_config_origin(cli->config, "min-wga") == GN_UNSET)
         return;
     double judged = given->gate_ci ? metrics->wga_ci95.lo : metrics->wga;
@@ -186,7 +185,7 @@ typedef struct other_file {
 
 static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_file *other)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     if (!given->compare)
         return GERNE_OK;
     GN_TRY(read_file(cli, given->compare, &other->file));
@@ -200,7 +199,7 @@ static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_
 static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_group_names *names,
                                const other_file *other)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     json_t *json = gn_metrics_json(metrics);
     json_object_set_new(json, "class_names", names_json(names->classes, metrics->classes));
     json_object_set_new(json, "attribute_names",
@@ -213,13 +212,13 @@ static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_
     return gn_output_json(cli, json);
 }
 
-static gerne_status print_text(gn_cli *cli, const gn_metrics *metrics, const gn_group_names *names,
-                               const other_file *other)
+static gerne_status print_text(gn_cli *cli, const char *title, const gn_metrics *metrics,
+                               const gn_group_names *names, const other_file *other)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
     gn_text *out = &cli->output;
-    GN_TRY(gn_text_add(cli->ctx, out, "%s: %llu samples\n\n", given->predictions,
-                       (unsigned long long)metrics->n));
+    GN_TRY(
+        gn_text_add(cli->ctx, out, "%s: %llu samples\n\n", title, (unsigned long long)metrics->n));
     GN_TRY(gn_metrics_print(cli->ctx, metrics, names, out));
     if (!given->compare)
         return GERNE_OK;
@@ -232,27 +231,42 @@ static gerne_status print_text(gn_cli *cli, const gn_metrics *metrics, const gn_
                                out);
 }
 
+static gerne_status print(gn_cli *cli, const char *title, const gn_metrics *metrics,
+                          const gn_group_names *names, const other_file *other)
+{
+    warn_of_empty_groups(cli, metrics, names);
+    GN_TRY(cli->json ? print_json(cli, metrics, names, other)
+                     : print_text(cli, title, metrics, names, other));
+    apply_gate(cli, metrics);
+    return GERNE_OK;
+}
+
+gerne_status gn_eval_print(gn_cli *cli, const char *title, const gn_metrics *metrics,
+                           const gn_group_names *names)
+{
+    return print(cli, title, metrics, names, NULL);
+}
+
 static gerne_status judge(gn_cli *cli, const gn_prediction_file *file, const gn_metrics *metrics)
 {
+    const gn_eval_options *given = cli->options;
     const gn_group_names names = {gn_labels_names(file->classes),
                                   gn_labels_names(file->attributes)};
-    warn_of_empty_groups(cli, metrics, &names);
     other_file other = {0};
     gerne_status status = compare(cli, file, &other);
     if (status == GERNE_OK)
-        status = cli->json ? print_json(cli, metrics, &names, &other)
-                           : print_text(cli, metrics, &names, &other);
+        status = print(cli, given->predictions, metrics, &names, &other);
     gn_comparison_free(&other.comparison);
     gn_metrics_free(&other.metrics);
     gn_prediction_file_free(&other.file);
-    if (status == GERNE_OK)
-        apply_gate(cli, metrics);
     return status;
 }
 
-static gerne_status run(gn_cli *cli)
+static gerne_status judge_predictions(gn_cli *cli)
 {
-    const eval_options *given = cli->options;
+    const gn_eval_options *given = cli->options;
+    GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
+    GN_TRY(gn_config_complete(cli->ctx, cli->config));
     GN_TRY(check_usage(cli));
     gn_prediction_file file = {0};
     gn_metrics metrics = {0};
@@ -266,11 +280,18 @@ static gerne_status run(gn_cli *cli)
     return status;
 }
 
+static gerne_status run(gn_cli *cli)
+{
+    return cli->argument_count ? gn_eval_model(cli) : judge_predictions(cli);
+}
+
 const gn_command gn_command_eval = {
     .name = "eval",
-    .arguments = "--predictions FILE.csv",
-    .summary = "Judge predictions by group, with intervals and a gate",
+    .arguments = "RUN|WEIGHTS | --predictions FILE.csv",
+    .summary = "Judge a model or predictions by group, with intervals and a gate",
     .help = help,
+    .max_arguments = 1,
+    .applies_flags_itself = true,
     .setup = setup,
     .run = run,
 };

@@ -40,12 +40,14 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
         fprintf(stderr, "hint: %s\n", gerne_hint(ctx));
 }
 
-static gerne_status write_output(gerne_ctx *ctx, const gn_text *text)
+gerne_status gn_output_flush(gn_cli *cli)
 {
+    gn_text *text = &cli->output;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
     if (done != text->size || fflush(stdout) != 0)
-        return gn_fail_errno(ctx, GERNE_EIO, "cannot write to the standard output");
+        return gn_fail_errno(cli->ctx, GERNE_EIO, "cannot write to the standard output");
+    gn_text_clear(text);
     return GERNE_OK;
 }
 
@@ -122,7 +124,7 @@ int main(int argc, char **argv)
     if (status == GERNE_OK)
         status = dispatch(&cli, argc, argv);
     if (status == GERNE_OK)
-        status = write_output(cli.ctx, &cli.output);
+        status = gn_output_flush(&cli);
     if (status != GERNE_OK)
         print_failure(cli.ctx, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
