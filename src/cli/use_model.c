@@ -14,6 +14,9 @@ enum { BEST, LAST };
 static const gn_option use_table[] = {
     {"checkpoint", GN_CHOICE, FIELD(checkpoint), .fallback = "best", .choices = "best|last",
      .help = "of a run: the selected weights, or those it stopped with"},
+    {"class-names", GN_TEXT, FIELD(class_names),
+     .help = "file with a name a line for the classes of weights that do not tell them",
+     .flags = GN_NO_HASH},
     {"threads", GN_INT, FIELD(threads), .fallback = "0", .min = 0, .max = 1024,
      .help = "threads to compute with; 0 takes all cores"},
     {"cache", GN_TEXT, FIELD(cache),
@@ -21,18 +24,35 @@ static const gn_option use_table[] = {
      .flags = GN_NO_HASH},
 };
 
+enum { MODEL_KEYS = 4 };
+static const char *const model_keys[MODEL_KEYS] = {"model.arch", "model.hidden", "model.variant",
+                                                   "model.stem"};
+
 static const gn_option precision_table[] = {
     {"precision", GN_CHOICE, FIELD(precision), .fallback = "fp32", .choices = "fp32|bf16",
      .help = "arithmetic of convolutions and matrix products"},
 };
+
+/* The rows of the model's table that say which network it is. */
+static gerne_status add_model(gn_cli *cli, gn_use_options *options)
+{
+    gn_option *rows;
+    size_t count = 0;
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, MODEL_KEYS, sizeof *rows, &rows));
+    for (size_t i = 0; i < gn_model_option_count; i++)
+        for (size_t k = 0; k < MODEL_KEYS; k++)
+            if (strcmp(gn_model_option_table[i].name, model_keys[k] + strlen("model.")) == 0)
+                rows[count++] = gn_model_option_table[i];
+    return gn_config_add(cli->ctx, cli->config, "model", "Network, for weights that do not tell",
+                         rows, count, &options->model);
+}
 
 gerne_status gn_use_options_add(gn_cli *cli, gn_use_options *options)
 {
     gerne_ctx *ctx = cli->ctx;
     GN_TRY(gn_config_add(ctx, cli->config, "", "Model", use_table,
                          sizeof use_table / sizeof use_table[0], options));
-    GN_TRY(gn_config_add(ctx, cli->config, "model", "Network, for weights that do not tell",
-                         gn_model_option_table, gn_model_option_count, &options->model));
+    GN_TRY(add_model(cli, options));
     GN_TRY(gn_config_add(ctx, cli->config, "train", "Arithmetic", precision_table, 1, options));
     return gn_data_options_add(ctx, cli->config, &options->data);
 }
@@ -80,7 +100,7 @@ static bool key_holds(const gn_cli *cli, const char *key)
     return !moved || !is_any(key, places, sizeof places / sizeof places[0]);
 }
 
-static gerne_status apply_run(gn_cli *cli, const char *run)
+static gerne_status apply_run(gn_cli *cli, gn_use_options *options, const char *run)
 {
     const char *path;
     gn_settings all = {.arena = cli->arena}, kept = {.arena = cli->arena};
@@ -92,6 +112,8 @@ static gerne_status apply_run(gn_cli *cli, const char *run)
     }
     gerne_status status = gn_settings_read(cli->ctx, path, &all);
     kept.source = all.source;
+    const gn_setting *freeze = gn_settings_find(&all, "model.freeze");
+    options->frozen = freeze && freeze->count == 1 && strcmp(freeze->items[0], "body") == 0;
     for (size_t i = 0; status == GERNE_OK && i < all.count; i++) {
         const gn_setting *s = &all.list[i];
         if (key_holds(cli, s->key) && gn_config_knows(cli->config, s->key))
@@ -129,7 +151,7 @@ static gerne_status configure(gn_cli *cli, gn_use_options *options, const char *
                               gn_use *use)
 {
     if (gn_is_directory(argument))
-        GN_TRY(apply_run(cli, argument));
+        GN_TRY(apply_run(cli, options, argument));
     GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
     GN_TRY(gn_config_complete(cli->ctx, cli->config));
     GN_TRY(find_weights(cli, options, argument, use));
@@ -201,9 +223,10 @@ static gerne_status fit_images(gn_cli *cli, gn_use_options *options, const gn_mo
     return GERNE_OK;
 }
 
-static bool uses_frozen(const gn_cli *cli, const gn_use_options *options, const gn_use *use)
+/* The features that training computed serve here too, unless flags name other data. */
+static bool uses_frozen(const gn_cli *cli, const gn_use_options *options)
 {
-    return use->from_run && options->model.freeze == GN_FREEZE_BODY && !flags_have(cli, "data.");
+    return options->frozen && !flags_have(cli, "data.");
 }
 
 static gerne_status open_data(gn_cli *cli, gn_use_options *options, gn_split split, gn_use *use)
@@ -214,7 +237,7 @@ static gerne_status open_data(gn_cli *cli, gn_use_options *options, gn_split spl
         options->data.standardize = false; /* the model brings the mean it was trained with */
     GN_TRY(gn_dataset_open(cli->ctx, &options->data, &use->source));
     GN_TRY(count_training(cli, use));
-    bool whole = uses_frozen(cli, options, use) || (options->data.standardize && !card);
+    bool whole = uses_frozen(cli, options) || (options->data.standardize && !card);
     if (!whole)
         GN_TRY(keep_split(cli->ctx, use->source, split));
     GN_TRY(gn_dataset_prepare(cli->ctx, use->source, DECODERS));
@@ -228,12 +251,11 @@ static gerne_status open_data(gn_cli *cli, gn_use_options *options, gn_split spl
 
 static gerne_status check_model_flags(gn_cli *cli, const gn_use *use)
 {
-    static const char *const keys[] = {"model.arch", "model.hidden", "model.variant", "model.stem"};
     bool told = gn_model_file_card(use->file) != NULL;
-    for (size_t i = 0; told && i < sizeof keys / sizeof keys[0]; i++)
-        if (gn_settings_find(&cli->flags, keys[i]))
+    for (size_t i = 0; told && i < MODEL_KEYS; i++)
+        if (gn_settings_find(&cli->flags, model_keys[i]))
             return gn_fail(cli->ctx, GERNE_EUSAGE,
-                           "'--%s' cannot be chosen: '%s' tells its network", keys[i],
+                           "'--%s' cannot be chosen: '%s' tells its network", model_keys[i],
                            use->weights);
     if (told || gn_config_origin(cli->config, "model.arch") >= GN_FILE)
         return GERNE_OK;
@@ -268,7 +290,38 @@ static gerne_status open_frozen(gn_cli *cli, gn_use_options *options, gn_use *us
         .model = model, .cache = cache, .classes = use->card->classes, .threads = DECODERS};
     GN_TRY(gn_frozen_features(cli->ctx, use->device, &frozen, use->source, &use->frozen));
     use->data = gn_frozen_dataset(use->frozen);
-    return gn_frozen_new_head(cli->ctx, use->frozen, SMALL_BATCH, &use->network);
+    return gn_frozen_new_head(cli->ctx, use->frozen, 0, SMALL_BATCH, &use->network);
+}
+
+/* A name a line, as many as the head has rows. */
+static gerne_status read_names(gn_cli *cli, const char *path, gn_use *use)
+{
+    enum { LIMIT = 1 << 24 };
+    gn_text text = {0};
+    const char *copy, **names;
+    size_t count = 0, classes = gn_model_file_card(use->file)->classes;
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, classes, sizeof *names, &names));
+    gerne_status status = gn_file_read(cli->ctx, path, LIMIT, &text);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(cli->ctx, cli->arena, text.size ? text.bytes : "", &copy);
+    gn_text_free(&text);
+    GN_TRY(status);
+    char *rest = (char *)(uintptr_t)copy; /* our own copy: it may be cut into lines */
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (!rest && !*line)
+            break; /* after the last line's end */
+        size_t length = strlen(line);
+        if (length && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        if (count < classes)
+            names[count] = line;
+        count++;
+    }
+    if (count != classes)
+        return gn_fail(cli->ctx, GERNE_EDATA, "'%s' has %zu names, '%s' has %zu classes", path,
+                       count, use->weights, classes);
+    gn_model_file_name_classes(use->file, names);
+    return GERNE_OK;
 }
 
 static gerne_status open_network(gn_cli *cli, gn_use_options *options, gn_use *use)
@@ -277,12 +330,14 @@ static gerne_status open_network(gn_cli *cli, gn_use_options *options, gn_use *u
     if (!gn_model_file_card(use->file))
         GN_TRY(
             gn_model_file_describe(ctx, use->file, &options->model, gn_dataset_shape(use->source)));
+    if (options->class_names)
+        GN_TRY(read_names(cli, options->class_names, use));
     use->card = gn_model_file_card(use->file);
     use->data = use->source;
     GN_TRY(
         gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, &use->device));
     gn_sample_shape shape = use->card->shape;
-    if (uses_frozen(cli, options, use) && shape.height)
+    if (uses_frozen(cli, options) && shape.height)
         return open_frozen(cli, options, use);
     bool large = shape.height >= LARGE_SIDE || shape.width >= LARGE_SIDE;
     return gn_model_file_network(ctx, use->file, use->device, large ? LARGE_BATCH : SMALL_BATCH,

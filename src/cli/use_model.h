@@ -17,7 +17,8 @@ typedef struct gn_use_options {
     gn_model_options model;
     int checkpoint, precision;
     int64_t threads;
-    const char *cache;
+    const char *cache, *class_names;
+    bool frozen; /* the run's model.freeze is body */
 } gn_use_options;
 
 /* Adds the options' tables to the command. */

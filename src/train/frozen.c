@@ -23,6 +23,7 @@ struct gn_frozen {
     gn_arena *arena;
     const char *path; /* of the file */
     bool cached;
+    bool has_head; /* model.weights brought one */
 };
 
 void gn_frozen_close(gn_frozen *frozen)
@@ -62,8 +63,12 @@ static gerne_status make_network(gerne_ctx *ctx, gn_device *device,
     GN_TRY(gn_network_new(ctx, device, options->model, shape, classes,
                           large ? LARGE_BATCH : SMALL_BATCH, &frozen->network));
     GN_TRY(gn_network_initialize(ctx, frozen->network, options->seed));
-    if (options->model->weights)
-        return gn_network_load(ctx, frozen->network, options->model->weights, NULL);
+    gn_match match = {0};
+    if (options->model->weights) {
+        GN_TRY(gn_network_load(ctx, frozen->network, options->model->weights, &match));
+        frozen->has_head = !match.head_replaced;
+        return GERNE_OK;
+    }
     if (gn_store_part(gn_network_store(frozen->network), GN_BODY).size)
         gn_log(ctx, GERNE_LOG_WARNING,
                "the frozen body has random weights, as model.weights is not given");
@@ -315,8 +320,8 @@ static gerne_status copy_head(gerne_ctx *ctx, const gn_network *from, const gn_n
     return status;
 }
 
-gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen, int64_t batch,
-                                gn_network **out)
+gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen, uint64_t seed,
+                                int64_t batch, gn_network **out)
 {
     const gn_model_options options = {.arch = "linear"};
     gn_network *head;
@@ -324,7 +329,9 @@ gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen, int64_t
     GN_TRY(gn_network_new(ctx, gn_network_device(frozen->network), &options,
                           gn_dataset_shape(frozen->features), gn_network_classes(frozen->network),
                           batch, &head));
-    gerne_status status = copy_head(ctx, frozen->network, head);
+    gerne_status status = gn_network_initialize(ctx, head, seed);
+    if (status == GERNE_OK && frozen->has_head)
+        status = copy_head(ctx, frozen->network, head);
     if (status != GERNE_OK) {
         gn_network_close(head);
         return status;

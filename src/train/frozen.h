@@ -6,7 +6,7 @@
  *
  *     gn_frozen *frozen;
  *     GN_TRY(gn_frozen_features(ctx, device, &options, images, &frozen));
- *     GN_TRY(gn_frozen_new_head(ctx, frozen, batch, &head));     // a network of its own
+ *     GN_TRY(gn_frozen_new_head(ctx, frozen, seed, batch, &head));   // a network of its own
  *     ... train head on gn_frozen_dataset(frozen) ...
  *     GN_TRY(gn_frozen_set_head(ctx, frozen, head));
  *     GN_TRY(gn_model_file_save(ctx, path, gn_frozen_network(frozen), &card));  // body and head
@@ -26,7 +26,7 @@ typedef struct gn_frozen gn_frozen;
 typedef struct gn_frozen_options {
     const gn_model_options *model; /* lent as long as the result lives */
     const char *cache;             /* folder; made when it is not there */
-    uint64_t seed;                 /* of fresh weights, as for any network */
+    uint64_t seed;                 /* of the body's weights when model.weights is not given */
     int64_t classes;               /* of the head; 0: those of the dataset */
     int threads;                   /* that decode samples which are not in memory */
 } gn_frozen_options;
@@ -44,10 +44,11 @@ gn_dataset *gn_frozen_dataset(const gn_frozen *frozen);
 /* The whole network. Borrowed. */
 gn_network *gn_frozen_network(const gn_frozen *frozen);
 
-/* A network from features to logits with the weights of the whole network's head; the caller closes
- * it. It is linear: its tensors are fc1.weight and fc1.bias. */
+/* A network from features to logits; the caller closes it. Its weights are fresh ones by the seed,
+ * or those of model.weights where that file has a head of this size. It is linear: its tensors are
+ * fc1.weight and fc1.bias. */
 GERNE_CHECKED gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen,
-                                              int64_t batch, gn_network **out);
+                                              uint64_t seed, int64_t batch, gn_network **out);
 
 /* Puts the weights of such a head into the whole network. */
 GERNE_CHECKED gerne_status gn_frozen_set_head(gerne_ctx *ctx, gn_frozen *frozen,

@@ -412,6 +412,11 @@ gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file *file,
     return GERNE_OK;
 }
 
+void gn_model_file_name_classes(gn_model_file *file, const char *const *names)
+{
+    file->card.class_names = names;
+}
+
 static gerne_status load(gerne_ctx *ctx, const gn_model_file *file, gn_network *network)
 {
     gn_match match = {0};

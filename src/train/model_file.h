@@ -54,6 +54,9 @@ GERNE_CHECKED gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file 
                                                   const gn_model_options *options,
                                                   gn_sample_shape shape);
 
+/* Other names for the classes, as many as there are; lent as long as the file is open. */
+void gn_model_file_name_classes(gn_model_file *file, const char *const *names);
+
 /* Rebuilds the network for passes of batch samples and loads every weight, the head included. The
  * network borrows its options from the file: close it first. */
 GERNE_CHECKED gerne_status gn_model_file_network(gerne_ctx *ctx, const gn_model_file *file,

@@ -228,11 +228,20 @@ static void test_head(void **state)
     const uint8_t *pixels[2 * TRAINING];
     const float *rows[2 * TRAINING];
     float whole[2 * TRAINING * 4], ours[2 * TRAINING * 4];
-    assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 16, &head));
-    for (int changed = 0; changed < 2; changed++) {
-        if (changed) {
-            assert_ok(f.ctx, gn_network_initialize(f.ctx, head, 77));
+    char path[600];
+    snprintf(path, sizeof path, "%s/whole.safetensors", f.cache);
+    assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 77, 16, &head));
+    for (int from_file = 0; from_file < 2; from_file++) {
+        if (!from_file) {
             assert_ok(f.ctx, gn_frozen_set_head(f.ctx, frozen, head));
+            assert_ok(f.ctx, gn_network_save(f.ctx, gn_frozen_network(frozen), path, GN_WEIGHT_F32,
+                                             NULL, 0));
+        } else { /* a head that model.weights brings wins over a fresh one */
+            gn_network_close(head);
+            gn_frozen_close(frozen);
+            f.model.weights = path;
+            frozen = freeze(&f, 5, f.data);
+            assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 78, 16, &head));
         }
         gn_samples images = {.count = f.data->n, .pixels = pixels};
         gn_samples features = {.count = f.data->n, .features = rows};
@@ -265,8 +274,7 @@ static void test_key_is_content(void **state)
     gn_network *network = gn_frozen_network(frozen);
     assert_ok(f.ctx, gn_network_save(f.ctx, network, one, GN_WEIGHT_F32, NULL, 0));
     gn_network *head;
-    assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 16, &head));
-    assert_ok(f.ctx, gn_network_initialize(f.ctx, head, 77));
+    assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 77, 16, &head));
     assert_ok(f.ctx, gn_frozen_set_head(f.ctx, frozen, head));
     assert_ok(f.ctx, gn_network_save(f.ctx, network, two, GN_WEIGHT_F32, NULL, 0));
     gn_network_close(head);
