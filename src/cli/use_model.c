@@ -1,10 +1,10 @@
 #include "cli/use_model.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "data/source.h"
+#include "train/options.h"
 
 enum { LARGE_SIDE = 64, LARGE_BATCH = 32, SMALL_BATCH = 256, DECODERS = 2 };
 enum { BEST, LAST };
@@ -264,20 +264,6 @@ static gerne_status check_model_flags(gn_cli *cli, const gn_use *use)
     return GERNE_EUSAGE;
 }
 
-/* The option, or gerne under the user's cache folder. */
-static gerne_status cache_folder(gn_cli *cli, const char *option, const char **out)
-{
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    *out = option;
-    if (option)
-        return GERNE_OK;
-    if (base && base[0] == '/')
-        return gn_path_join(cli->ctx, cli->arena, base, "gerne", out);
-    if (home && home[0] == '/')
-        return gn_path_join(cli->ctx, cli->arena, home, ".cache/gerne", out);
-    return gn_path_join(cli->ctx, cli->arena, ".", ".gerne-cache", out);
-}
-
 static gerne_status open_frozen(gn_cli *cli, gn_use_options *options, gn_use *use)
 {
     gn_model_options *model = &options->model;
@@ -285,7 +271,7 @@ static gerne_status open_frozen(gn_cli *cli, gn_use_options *options, gn_use *us
     *model = use->card->model;
     model->freeze = GN_FREEZE_BODY;
     model->weights = use->weights;
-    GN_TRY(cache_folder(cli, options->cache, &cache));
+    GN_TRY(gn_cache_folder(cli->ctx, cli->arena, options->cache, &cache));
     const gn_frozen_options frozen = {
         .model = model, .cache = cache, .classes = use->card->classes, .threads = DECODERS};
     GN_TRY(gn_frozen_features(cli->ctx, use->device, &frozen, use->source, &use->frozen));
