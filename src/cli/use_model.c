@@ -140,6 +140,7 @@ static gerne_status find_weights(gn_cli *cli, const gn_use_options *options, con
     if (!use->from_run)
         return GERNE_OK;
     GN_TRY(gn_path_join(cli->ctx, cli->arena, argument, "best.safetensors", &use->weights));
+    GN_TRY(gn_path_join(cli->ctx, cli->arena, argument, "last.ckpt", &use->checkpoint));
     if (gn_path_exists(use->weights))
         return GERNE_OK;
     gn_fail(cli->ctx, GERNE_EUSAGE, "the run '%s' has no best.safetensors yet", argument);
@@ -276,7 +277,8 @@ static gerne_status open_frozen(gn_cli *cli, gn_use_options *options, gn_use *us
         .model = model, .cache = cache, .classes = use->card->classes, .threads = DECODERS};
     GN_TRY(gn_frozen_features(cli->ctx, use->device, &frozen, use->source, &use->frozen));
     use->data = gn_frozen_dataset(use->frozen);
-    return gn_frozen_new_head(cli->ctx, use->frozen, 0, SMALL_BATCH, &use->network);
+    int64_t batch = use->last ? gn_last_batch(use->last) : SMALL_BATCH;
+    return gn_frozen_new_head(cli->ctx, use->frozen, 0, batch, &use->network);
 }
 
 /* A name a line, as many as the head has rows. */
@@ -323,11 +325,15 @@ static gerne_status open_network(gn_cli *cli, gn_use_options *options, gn_use *u
     GN_TRY(
         gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, &use->device));
     gn_sample_shape shape = use->card->shape;
-    if (uses_frozen(cli, options) && shape.height)
-        return open_frozen(cli, options, use);
+    if (options->checkpoint == LAST)
+        GN_TRY(gn_last_open(ctx, use->checkpoint, use->device, &use->last));
     bool large = shape.height >= LARGE_SIDE || shape.width >= LARGE_SIDE;
-    return gn_model_file_network(ctx, use->file, use->device, large ? LARGE_BATCH : SMALL_BATCH,
-                                 &use->network);
+    int64_t batch = use->last ? gn_last_batch(use->last) : large ? LARGE_BATCH : SMALL_BATCH;
+    if (uses_frozen(cli, options))
+        GN_TRY(open_frozen(cli, options, use));
+    else
+        GN_TRY(gn_model_file_network(ctx, use->file, use->device, batch, &use->network));
+    return use->last ? gn_last_load(ctx, use->last, use->network) : GERNE_OK;
 }
 
 /* The data's classes by the model's numbers. Weights that do not name their classes take those of
@@ -373,6 +379,7 @@ void gn_use_close(gn_use *use)
 {
     gn_sample_list_free(&use->samples);
     gn_inference_close(use->inference);
+    gn_last_close(use->last);
     gn_network_close(use->network);
     gn_frozen_close(use->frozen);
     gn_model_file_close(use->file);

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "train/frozen.h"
 #include "train/inference.h"
+#include "train/last.h"
 #include "train/model_file.h"
 
 typedef struct gn_use_options {
@@ -38,7 +39,9 @@ typedef struct gn_use {
     gn_model_file *file;
     gn_network *network;
     gn_frozen *frozen;
-    const char *weights; /* the file */
+    gn_last *last;          /* with --checkpoint last */
+    const char *weights;    /* the file */
+    const char *checkpoint; /* last.ckpt of the run */
     bool from_run;
 } gn_use;
 

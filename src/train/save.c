@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "train/model_file.h"
 #include "train/trainer.h"
 
 gerne_status gn_path_of(gn_trainer *t, const char *name, const char **out)
@@ -96,10 +95,10 @@ static gerne_status head_of(gn_trainer *t, json_t **out)
     GN_TRY(gn_runlog_sync(t->log, &log));
     GN_TRY(gn_events_sync(t->events, &events));
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    *out = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I}", "gerne", gerne_version(), "run_hash",
+    *out = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I,s:I}", "gerne", gerne_version(), "run_hash",
                      t->run_hash, "data_fingerprint", t->fingerprint, "config", config.bytes,
                      "threads", gn_device_threads(t->device), "log", (json_int_t)log, "events",
-                     (json_int_t)events);
+                     (json_int_t)events, "batch", (json_int_t)gn_network_batch(t->networks[0]));
     gn_text_free(&config);
     return *out ? GERNE_OK : gn_fail(t->run.ctx, GERNE_ENOMEM, "out of memory");
 }
@@ -145,8 +144,7 @@ gerne_status gn_save_best(gn_trainer *t)
     if (status == GERNE_OK) {
         gn_snapshot_take(t, &present);
         gn_snapshot_put(t, &t->best);
-        gn_model_card card = gn_model_card_of(t->networks[0], t->data, t->run.method->name);
-        status = gn_model_file_save(t->run.ctx, path, t->networks[0], &card);
+        status = gn_save_model(t, path);
         gn_snapshot_put(t, &present);
         t->best_changed = status != GERNE_OK;
     }

@@ -52,21 +52,30 @@ static int64_t pass_size(const gn_trainer *t)
     if (t->config->train.micro_batch)
         return t->config->train.micro_batch;
     const gn_architecture *architecture = NULL;
-    bool convolves = gn_architecture_find(NULL, t->config->model.arch, &architecture) == GERNE_OK &&
+    bool convolves = !t->frozen &&
+                     gn_architecture_find(NULL, t->config->model.arch, &architecture) == GERNE_OK &&
                      architecture->wants_images;
     int64_t most = convolves ? LARGE : SMALL;
     return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
 }
 
-static gerne_status make_network(gn_trainer *t, int i)
+static gerne_status make_whole_network(gn_trainer *t, int i)
 {
     gerne_ctx *ctx = t->run.ctx;
     const gn_model_options *model = &t->config->model;
     GN_TRY(gn_network_new(ctx, t->device, model, gn_dataset_shape(t->data), (int64_t)t->run.classes,
                           pass_size(t), &t->networks[i]));
     GN_TRY(gn_network_initialize(ctx, t->networks[i], seed_of(t, i)));
-    if (model->weights)
-        GN_TRY(gn_network_load(ctx, t->networks[i], model->weights, NULL));
+    return model->weights ? gn_network_load(ctx, t->networks[i], model->weights, NULL) : GERNE_OK;
+}
+
+static gerne_status make_network(gn_trainer *t, int i)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    if (t->frozen)
+        GN_TRY(gn_frozen_new_head(ctx, t->frozen, seed_of(t, i), pass_size(t), &t->networks[i]));
+    else
+        GN_TRY(make_whole_network(t, i));
     return gn_optimizer_new(ctx, &t->optimizer_options, gn_network_trained(t->networks[i]),
                             &t->optimizers[i]);
 }

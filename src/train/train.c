@@ -152,7 +152,7 @@ static gerne_status settle_network(gn_trainer *t)
     run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
     run->concatenate = t->config->model.bn == GN_BN_CONCAT;
-    run->fixed = t->data->augment == GN_AUGMENT_NONE;
+    run->fixed = t->data->augment == GN_AUGMENT_NONE || t->config->model.freeze == GN_FREEZE_BODY;
     return GERNE_OK;
 }
 
@@ -301,7 +301,10 @@ static void close_trainer(gn_trainer *t)
     for (int s = 0; s < GN_SPLITS; s++)
         gn_sample_list_free(&t->samples[s]);
     gerne_groups_close(t->groups);
-    gn_dataset_close(t->data);
+    if (t->frozen)
+        gn_frozen_close(t->frozen); /* data is its own */
+    else
+        gn_dataset_close(t->data);
     gn_device_close(t->device);
     gn_arena_close(t->stage_arena);
     gn_arena_close(t->arena);
@@ -314,6 +317,7 @@ static gerne_status run_all(gn_trainer *t, bool fresh, gn_text *report, json_t *
     GN_TRY(settle(t));
     if (fresh)
         GN_TRY(gn_rundir_start(t));
+    GN_TRY(gn_freeze_body(t));
     GN_TRY(open_checkpoint(t));
     t->saved_at = gn_seconds();
     GN_TRY(run_stages(t));

@@ -6,6 +6,7 @@
 #include "train/checkpoint.h"
 #include "train/events.h"
 #include "train/feed.h"
+#include "train/frozen.h"
 #include "train/inference.h"
 #include "train/metrics.h"
 #include "train/options.h"
@@ -53,6 +54,8 @@ typedef struct gn_trainer {
     int lock;
     gn_arena *arena, *stage_arena;
     gn_dataset *data;
+    gn_frozen *frozen; /* model.freeze body: data are its features, networks its heads; or NULL */
+    float scale[GN_CHANNELS], shift[GN_CHANNELS]; /* of the pixels behind those features */
     gn_sample_list samples[GN_SPLITS];
     int32_t *y, *a, *true_a;
     uint64_t *train_counts; /* of the true groups */
@@ -88,6 +91,12 @@ typedef struct gn_trainer {
     char fingerprint[GN_SHA256_HEX], run_hash[GN_SHA256_HEX];
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_trainer;
+
+/* freeze.c */
+/* With model.freeze body the features of all samples take the place of the data. */
+GERNE_CHECKED gerne_status gn_freeze_body(gn_trainer *t);
+/* Writes network 0, behind its frozen body if there is one, as a model file. */
+GERNE_CHECKED gerne_status gn_save_model(gn_trainer *t, const char *path);
 
 /* stage.c */
 GERNE_CHECKED gerne_status gn_stage_enter(gn_trainer *t);
