@@ -68,6 +68,18 @@ gerne_status gn_rundir_start(gn_trainer *t)
 
 /* ---- going on ---- */
 
+/* What a killed process had not finished writing. */
+void gn_rundir_sweep(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strstr(entry->d_name, ".tmp-"))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+}
+
 /* The first line of now that is not in before; NULL when there is none. */
 static gerne_status first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
                                      const char *now, const char **out)

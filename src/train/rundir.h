@@ -15,6 +15,9 @@ void gn_rundir_unlock(int lock); /* takes -1 */
 /* Makes and locks the directory of a new run, and writes config.yaml. */
 GERNE_CHECKED gerne_status gn_rundir_start(gn_trainer *t);
 
+/* Removes the temporary files of a process that was killed; the caller holds the lock. */
+void gn_rundir_sweep(const char *path);
+
 /* GERNE_EUSAGE that says what differs when the checkpoint belongs to another version,
  * configuration, data or number of threads. */
 GERNE_CHECKED gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head);

@@ -370,6 +370,7 @@ static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
     const char *path;
     gn_arena *arena;
     GN_TRY(gn_rundir_lock(t->run.ctx, t->dir, &t->lock));
+    gn_rundir_sweep(t->dir);
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
     GN_TRY(gn_path_of(t, "results.json", &path));

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Runs that are killed at random moments, also while a checkpoint is written, and then resumed end
+with the same bits as an undisturbed run: kill.py PROGRAM KILLS.
+
+The moments come from a fixed seed; what they hit depends on the machine, and must not matter.
+"""
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+FILES = ("results.json", "best.safetensors", "predictions.csv", "config.yaml")
+COMMON = ("--threads 1 --quiet --train.per_class 8 --model.hidden 32 --train.eval_every 25 "
+          "--train.checkpoint_every 3 --train.lr 0.05 --data.n 1500").split()
+KINDS = {
+    "known": "--train.steps 150 --train.average ema --train.log_test".split(),
+    "unknown": "--train.steps 75 --method.attributes unknown --method.t 0.02".split(),
+    "lff": "--train.steps 100 --method.name lff --train.optimizer adam".split(),
+    "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
+}
+
+
+def contents(folder):
+    out = {}
+    for name in FILES:
+        with open(os.path.join(folder, name), "rb") as file:
+            out[name] = file.read()
+    # config.yaml names the directory
+    out["config.yaml"] = b"\n".join(
+        line for line in out["config.yaml"].split(b"\n") if not line.startswith((b"out:", b"cache:")))
+    return out
+
+
+def start(program, arguments):
+    return subprocess.Popen([program, "train", *arguments], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE)
+
+
+def finish(process):
+    _, err = process.communicate(timeout=300)
+    if process.returncode != 0:
+        sys.exit(f"exit code {process.returncode}: {err.decode()}")
+
+
+def new_run(kind, scratch, name):
+    out = os.path.join(scratch, name)
+    return out, [*COMMON, *KINDS[kind], "--out", out, "--cache", out + ".cache"]
+
+
+def resume_arguments(out, begun):
+    """A run that was killed before its directory was complete starts anew."""
+    if os.path.exists(os.path.join(out, "config.yaml")):
+        return ["--resume", out, "--quiet"]
+    shutil.rmtree(out, ignore_errors=True)
+    return begun
+
+
+def compare(kind, out, wanted, what):
+    found = contents(out)
+    for name in FILES:
+        if found[name] != wanted[name]:
+            sys.exit(f"{kind}: {name} differs {what}")
+    left = [name for name in os.listdir(out) if ".tmp-" in name]
+    if left:
+        sys.exit(f"{kind}: {left} left behind {what}")
+
+
+def main(program, kills):
+    generator = random.Random(7)
+    scratch = tempfile.mkdtemp(prefix="gerne-kill-")
+    killed = stopped = 0
+    try:
+        wanted, seconds = {}, {}
+        for kind in KINDS:
+            out, arguments = new_run(kind, scratch, kind)
+            begun = time.monotonic()
+            finish(start(program, arguments))
+            seconds[kind] = time.monotonic() - begun
+            wanted[kind] = contents(out)
+        for i in range(kills):
+            kind = list(KINDS)[i % len(KINDS)]
+            out, begun = new_run(kind, scratch, f"{kind}-{i}")
+            arguments = begun
+            for _ in range(1 + i % 2):
+                process = start(program, arguments)
+                time.sleep(generator.uniform(0, 0.95) * seconds[kind])
+                process.kill()
+                killed += process.wait() == -signal.SIGKILL
+                process.stderr.close()
+                arguments = resume_arguments(out, begun)
+            finish(start(program, arguments))
+            compare(kind, out, wanted[kind], f"after kill {i}")
+        # The same run stopped and resumed five times.
+        out, arguments = new_run("known", scratch, "stopped")
+        begun = arguments
+        for _ in range(5):
+            process = start(program, arguments)
+            time.sleep(0.2 * seconds["known"])
+            process.terminate()
+            code = process.wait()
+            process.stderr.close()
+            # -SIGTERM: before the first step there is nothing to save
+            if code not in (0, 130, -signal.SIGTERM):
+                sys.exit(f"exit code {code} after SIGTERM")
+            stopped += code == 130
+            arguments = resume_arguments(out, begun)
+        finish(start(program, arguments))
+        compare("known", out, wanted["known"], "after being stopped five times")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(f"{killed} kills and {stopped} stops")
+    if killed < kills or stopped < 1:
+        sys.exit("too few runs were hit while they ran")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(sys.argv[1], int(sys.argv[2]))
