@@ -176,7 +176,7 @@ static gerne_status hash_run(gn_trainer *t)
     return status;
 }
 
-static gerne_status settle(gn_trainer *t)
+gerne_status gn_trainer_settle(gn_trainer *t)
 {
     gn_run *run = &t->run;
     const gn_run_config *c = t->config;
@@ -290,8 +290,10 @@ static gerne_status open_checkpoint(gn_trainer *t)
                      (uint64_t)json_integer_value(json_object_get(head, "events")));
 }
 
-static void close_trainer(gn_trainer *t)
+void gn_trainer_close(gn_trainer *t)
 {
+    if (!t)
+        return;
     gn_stage_leave(t);
     gn_checkpoint_close(t->resume);
     gn_runlog_close(t->log);
@@ -314,7 +316,7 @@ static void close_trainer(gn_trainer *t)
 
 static gerne_status run_all(gn_trainer *t, bool fresh, gn_text *report, json_t **results)
 {
-    GN_TRY(settle(t));
+    GN_TRY(gn_trainer_settle(t));
     if (fresh)
         GN_TRY(gn_rundir_start(t));
     GN_TRY(gn_freeze_body(t));
@@ -324,7 +326,7 @@ static gerne_status run_all(gn_trainer *t, bool fresh, gn_text *report, json_t *
     return gn_finish_run(t, report, results);
 }
 
-static gerne_status new_trainer(gerne_ctx *ctx, const gn_run_config *config, gn_trainer **out)
+gerne_status gn_trainer_new(gerne_ctx *ctx, const gn_run_config *config, gn_trainer **out)
 {
     GN_TRY(gn_alloc(ctx, 1, sizeof **out, "a run", out));
     (*out)->run.ctx = ctx;
@@ -339,9 +341,9 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
 {
     gn_trainer *t;
     GN_TRY(gn_rundir_check_empty(ctx, config->top.out));
-    GN_TRY(new_trainer(ctx, config, &t));
+    GN_TRY(gn_trainer_new(ctx, config, &t));
     gerne_status status = run_all(t, true, report, results);
-    close_trainer(t);
+    gn_trainer_close(t);
     return status;
 }
 
@@ -387,10 +389,10 @@ gerne_status gn_train_resume(gerne_ctx *ctx, const char *directory, gn_text *rep
     gn_run_config *config;
     gn_trainer *t;
     GN_TRY(gn_run_config_of(ctx, directory, &config));
-    gerne_status status = new_trainer(ctx, config, &t);
+    gerne_status status = gn_trainer_new(ctx, config, &t);
     if (status == GERNE_OK) {
         status = resume(t, report, results);
-        close_trainer(t);
+        gn_trainer_close(t);
     }
     gn_run_config_close(config);
     return status;

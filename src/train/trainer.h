@@ -98,6 +98,13 @@ GERNE_CHECKED gerne_status gn_freeze_body(gn_trainer *t);
 /* Writes network 0, behind its frozen body if there is one, as a model file. */
 GERNE_CHECKED gerne_status gn_save_model(gn_trainer *t, const char *path);
 
+/* train.c: a run that has nothing yet; data, groups and checks; and the end of it. The
+ * configuration is lent. */
+GERNE_CHECKED gerne_status gn_trainer_new(gerne_ctx *ctx, const gn_run_config *config,
+                                          gn_trainer **out);
+GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
+void gn_trainer_close(gn_trainer *t); /* takes NULL */
+
 /* stage.c */
 GERNE_CHECKED gerne_status gn_stage_enter(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
