@@ -189,7 +189,7 @@ static gerne_status watch(gn_trainer *t)
     return status;
 }
 
-static void update_average(gn_trainer *t)
+void gn_update_average(gn_trainer *t)
 {
     const gn_train_options *train = &t->config->train;
     if (!t->average)
@@ -245,7 +245,7 @@ gerne_status gn_stage_run(gn_trainer *t)
         t->step_loss = (double)NAN;
         GN_TRY(t->run.method->step(&t->run, t->at.step, batches));
         GN_TRY(watch(t));
-        update_average(t);
+        gn_update_average(t);
         t->at.step++;
         bool evaluated = gn_evaluation_due(t);
         if (evaluated)

@@ -2,7 +2,7 @@
  */
 #include "train/train.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -209,6 +209,18 @@ gerne_status gn_trainer_settle(gn_trainer *t)
 
 /* ---- the run ---- */
 
+/* The model whose table other runs may reuse is kept too: biased.safetensors. */
+static gerne_status save_stage_model(gn_trainer *t)
+{
+    char name[64];
+    const char *path;
+    if (!t->run.stage->table)
+        return GERNE_OK;
+    snprintf(name, sizeof name, "%s.safetensors", t->run.stage->name);
+    GN_TRY(gn_path_of(t, name, &path));
+    return gn_save_model(t, path);
+}
+
 static gerne_status pass_stage(gn_trainer *t, bool *reused)
 {
     GN_TRY(gn_stage_enter(t));
@@ -225,6 +237,7 @@ static gerne_status pass_stage(gn_trainer *t, bool *reused)
     if (last)
         return GERNE_OK;
     GN_TRY(gn_load_kept(t));
+    GN_TRY(save_stage_model(t));
     return t->run.method->finish ? t->run.method->finish(&t->run) : GERNE_OK;
 }
 

@@ -108,6 +108,7 @@ void gn_trainer_close(gn_trainer *t); /* takes NULL */
 /* stage.c */
 GERNE_CHECKED gerne_status gn_stage_enter(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
+void gn_update_average(gn_trainer *t); /* after a step, before it is counted */
 void gn_stage_leave(gn_trainer *t);
 
 /* evaluate.c */

@@ -1,0 +1,153 @@
+/* When a run evaluates, how long it is, and what averaged weights are. */
+#include "testing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "train/trainer.h"
+
+typedef struct fixture {
+    gerne_ctx *ctx;
+    gn_arena *arena;
+    gn_settings settings;
+    gn_run_config *config;
+    gn_trainer *t;
+} fixture;
+
+/* pairs: key, value, ..., NULL */
+static void open_run(fixture *f, const char *const *pairs)
+{
+    *f = (fixture){.ctx = test_ctx()};
+    assert_ok(f->ctx, gn_arena_new(f->ctx, &f->arena));
+    f->settings.arena = f->arena;
+    for (; *pairs; pairs += 2)
+        assert_ok(f->ctx, gn_settings_add(f->ctx, &f->settings, pairs[0], &pairs[1], 1, false, 0));
+    assert_ok(f->ctx, gn_run_config_new(f->ctx, NULL, &f->settings, &f->config));
+    assert_ok(f->ctx, gn_trainer_new(f->ctx, f->config, &f->t));
+    assert_ok(f->ctx, gn_trainer_settle(f->t));
+    assert_ok(f->ctx, gn_stage_enter(f->t));
+}
+
+static void close_run(fixture *f)
+{
+    gn_trainer_close(f->t);
+    gn_run_config_close(f->config);
+    gn_settings_free(&f->settings);
+    gn_arena_close(f->arena);
+    gerne_ctx_close(f->ctx);
+}
+
+/* 1,000 samples, 4 classes of 30: an epoch is 1000 / 120 = 8 1/3 steps. */
+static void evaluations_follow_epochs(void **state)
+{
+    (void)state;
+    const char *const pairs[] = {
+        "data.n", "1000",       "train.per_class", "30", "train.epochs", "3.5", "threads",
+        "1",      "model.arch", "linear",          NULL};
+    const int64_t wanted[] = {9, 17, 25, 30}; /* ceil(8 1/3 e), and the end: ceil(3.5 * 8 1/3) */
+    fixture f;
+    open_run(&f, pairs);
+    assert_int_equal(f.t->run.steps, 30);
+    size_t found = 0;
+    for (f.t->at.step = 1; f.t->at.step <= f.t->run.steps; f.t->at.step++)
+        if (gn_evaluation_due(f.t)) {
+            assert_in_range(found, 0, 3);
+            assert_int_equal(f.t->at.step, wanted[found++]);
+        }
+    assert_int_equal(found, 4);
+    close_run(&f);
+}
+
+static void eval_every_overrides(void **state)
+{
+    (void)state;
+    const char *const pairs[] = {"data.n",           "400",    "train.steps", "10",
+                                 "train.eval_every", "4",      "threads",     "1",
+                                 "model.arch",       "linear", NULL};
+    fixture f;
+    open_run(&f, pairs);
+    int64_t sum = 0;
+    for (f.t->at.step = 1; f.t->at.step <= 10; f.t->at.step++)
+        sum += gn_evaluation_due(f.t) ? f.t->at.step : 0;
+    assert_int_equal(sum, 4 + 8 + 10);
+    close_run(&f);
+}
+
+/* The weights after each of a few steps, by a run without averaging. */
+enum { STEPS = 6, ENOUGH = 20000 };
+
+static void take_step(gn_trainer *t)
+{
+    gn_minibatch *batches;
+    assert_ok(t->run.ctx, gn_feed_next(t->feed, t->at.step, &batches));
+    assert_ok(t->run.ctx, t->run.method->step(&t->run, t->at.step, batches));
+    gn_update_average(t);
+    t->at.step++;
+}
+
+static void check_average(const char *kind, const double (*weights)[STEPS])
+{
+    const char *const pairs[] = {"data.n",
+                                 "400",
+                                 "train.steps",
+                                 "6",
+                                 "threads",
+                                 "1",
+                                 "train.lr",
+                                 "0.1",
+                                 "model.arch",
+                                 "linear",
+                                 "train.average",
+                                 kind,
+                                 "train.average_decay",
+                                 "0.5",
+                                 NULL};
+    static float history[STEPS][ENOUGH];
+    fixture f;
+    open_run(&f, pairs);
+    gn_block block = gn_store_block(gn_network_store(f.t->networks[0]));
+    assert_in_range(block.size, 1, ENOUGH);
+    for (int k = 0; k < STEPS; k++) {
+        take_step(f.t);
+        memcpy(history[k], block.values, block.size * sizeof(float));
+    }
+    double moved = 0;
+    for (size_t i = 0; i < block.size; i++) {
+        double mean = 0;
+        for (int k = 0; k < STEPS; k++)
+            mean += (*weights)[k] * (double)history[k][i];
+        assert_near(f.t->average[i], mean, 1e-6);
+        moved += fabs(mean - (double)history[STEPS - 1][i]);
+    }
+    assert_true(moved > 1e-3); /* else any weights would do */
+    gn_swap_average(f.t);
+    assert_near(f.t->average[0], history[STEPS - 1][0], 0);
+    close_run(&f);
+}
+
+/* Tail: the mean of the last half. Ema: memory 0.5, shorter at first: (n + 1) / (n + 10) of the old
+ * mean is kept for n = 1, 2, ... as long as that is below 0.5. */
+static void averages_are_means_of_the_weights(void **state)
+{
+    (void)state;
+    const double tail[STEPS] = {0, 0, 0, 1.0 / 3, 1.0 / 3, 1.0 / 3};
+    double ema[STEPS] = {1};
+    for (int k = 1; k < STEPS; k++) {
+        double keep = fmin(0.5, (k + 1) / (k + 10.0));
+        for (int j = 0; j < k; j++)
+            ema[j] *= keep;
+        ema[k] = 1 - keep;
+    }
+    check_average("tail", &tail);
+    check_average("ema", (const double(*)[STEPS]) & ema);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(evaluations_follow_epochs),
+        cmocka_unit_test(eval_every_overrides),
+        cmocka_unit_test(averages_are_means_of_the_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
