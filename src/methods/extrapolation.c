@@ -1,6 +1,7 @@
 #include "methods/extrapolation.h"
 
 #include <math.h>
+#include <string.h>
 
 gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
                                     const gn_extrapolation_options *options)
@@ -46,8 +47,33 @@ gerne_status gn_extrapolation_plan(const gn_run *run, const gn_extrapolation *e,
     return GERNE_OK;
 }
 
-static gerne_status coalesced(gn_run *run, gn_minibatch *batch)
+/* Norms of the gradients of L_b and L_lb and the cosine of the angle between them. */
+static gerne_status log_gradients(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
 {
+    gn_block block = gn_network_trained(gn_run_network(run, 0));
+    double dot = 0, norm_b = 0, norm_lb = 0;
+    if (e->beta == 0 || e->beta == -1)
+        return GERNE_OK; /* one batch alone was drawn */
+    if (!e->gradient)
+        GN_TRY(gn_run_alloc(run, block.size, sizeof *e->gradient, &e->gradient));
+    GN_TRY(gn_run_pass(run, 0, batch, batch->biased, false));
+    memcpy(e->gradient, block.gradients, block.size * sizeof(float));
+    GN_TRY(gn_run_pass(run, 0, batch, batch->less_biased, false));
+    for (size_t i = 0; i < block.size; i++) {
+        dot += (double)e->gradient[i] * (double)block.gradients[i];
+        norm_b += (double)e->gradient[i] * (double)e->gradient[i];
+        norm_lb += (double)block.gradients[i] * (double)block.gradients[i];
+    }
+    gn_run_log(run, "gradient_b", sqrt(norm_b));
+    gn_run_log(run, "gradient_lb", sqrt(norm_lb));
+    gn_run_log(run, "gradient_cosine", dot / sqrt(norm_b * norm_lb));
+    return GERNE_OK;
+}
+
+static gerne_status coalesced(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
+{
+    if (run->diagnose)
+        GN_TRY(log_gradients(run, e, batch));
     GN_TRY(gn_run_pass(run, 0, batch, NULL, false));
     size_t n = batch->samples.count;
     const float *losses = batch->losses[0];
@@ -68,10 +94,10 @@ static gerne_status concatenated(gn_run *run, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
-gerne_status gn_extrapolation_step(gn_run *run, const gn_extrapolation *e, gn_minibatch *batches)
+gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e, gn_minibatch *batches)
 {
     if (!run->coupled && run->fixed)
-        return coalesced(run, &batches[0]);
+        return coalesced(run, e, &batches[0]);
     double beta = e->beta, loss_b = 0, loss_lb = 0;
     if (run->concatenate && run->coupled && beta != 0 && beta != -1)
         return concatenated(run, &batches[0]);

@@ -11,6 +11,7 @@
 typedef struct gn_extrapolation {
     const gerne_sampler *sampler;
     double beta;
+    float *gradient; /* of L_b, for the log; made when first needed */
 } gn_extrapolation;
 
 typedef struct gn_extrapolation_options {
@@ -22,7 +23,7 @@ GERNE_CHECKED gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation 
                                                   const gn_extrapolation_options *options);
 GERNE_CHECKED gerne_status gn_extrapolation_plan(const gn_run *run, const gn_extrapolation *e,
                                                  gn_plan *plan);
-GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, const gn_extrapolation *e,
+GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e,
                                                  gn_minibatch *batches);
 
 #endif

@@ -81,11 +81,33 @@ static unsigned beta_flags(const gn_run *run)
            (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
 }
 
+/* Which samples are hard is not known before the biased model is trained; how many, is. */
+static gerne_status check_pseudo_groups(gn_run *run)
+{
+    const gerne_options *given = run->options;
+    int64_t *counts;
+    gerne_groups *groups;
+    GN_TRY(gn_run_alloc(run, 2 * (size_t)run->classes, sizeof *counts, &counts));
+    for (uint32_t y = 0; y < run->classes; y++) {
+        double n = (double)gerne_groups_count(run->groups, y, 0);
+        double hard = given->t_rounding == 1 ? ceil(given->t * n) : floor(given->t * n);
+        counts[2 * y] = hard < 1 ? 1 : (int64_t)hard;
+        counts[2 * y + 1] = (int64_t)n - counts[2 * y];
+        if (counts[2 * y + 1] < 1)
+            return GERNE_OK; /* said when the pseudo-groups are made, with the class's name */
+    }
+    GN_TRY(gerne_groups_from_counts(run->ctx, counts, run->classes, 2, &groups));
+    gerne_status status =
+        gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
+    gerne_groups_close(groups);
+    return status;
+}
+
 static gerne_status check(gn_run *run)
 {
     const gerne_options *given = run->options;
     if (!run->known)
-        return GERNE_OK; /* the groups are not there yet */
+        return check_pseudo_groups(run);
     return gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(run));
 }
 
@@ -121,8 +143,7 @@ static gerne_status make_pseudo_groups(gn_run *run, const float *scores)
     run->pseudo.hard = 0;
     for (size_t i = 0; i < run->n; i++)
         run->pseudo.hard += a[i] == 0;
-    GN_TRY(gn_run_regroup(run, a, 2));
-    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(run));
+    return gn_run_regroup(run, a, 2);
 }
 
 static gerne_status start(gn_run *run)

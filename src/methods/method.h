@@ -86,6 +86,7 @@ typedef struct gn_run {
     bool coupled;               /* a batch must be run whole: batch normalisation trains */
     bool fixed;                 /* the forward pass is a fixed function of the sample */
     bool concatenate;           /* model.bn concat */
+    bool diagnose;              /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
     int64_t steps; /* of this stage */

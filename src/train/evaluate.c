@@ -51,16 +51,16 @@ gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predicti
 }
 
 /* The e-th evaluation follows step ceil(e N / (K B)); the last step is always judged. */
-bool gn_evaluation_due(const gn_trainer *t)
+bool gn_evaluation_due(const gn_trainer *t, int64_t step)
 {
     if (t->run.stage->keep == GN_KEEP_LAST)
         return false;
-    if (t->at.step == t->run.steps)
+    if (step == t->run.steps)
         return true;
     if (t->config->train.eval_every)
-        return t->at.step % t->config->train.eval_every == 0;
-    double e = floor((double)t->at.step / t->epoch_steps + 1e-9);
-    return e >= 1 && (int64_t)ceil(e * t->epoch_steps - 1e-9) == t->at.step;
+        return step % t->config->train.eval_every == 0;
+    double e = floor((double)step / t->epoch_steps + 1e-9);
+    return e >= 1 && (int64_t)ceil(e * t->epoch_steps - 1e-9) == step;
 }
 
 /* ---- the log ---- */

@@ -48,6 +48,9 @@ static const gn_option train_table[] = {
      .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "where average tail starts: a share of all steps"},
     {"log_test", GN_BOOL, TRAIN(log_test), .fallback = "false",
      .help = "evaluate the test split along the way, without selecting on it"},
+    {"log_gradients", GN_BOOL, TRAIN(log_gradients), .fallback = "false", .flags = GN_NO_HASH,
+     .help = "before evaluations, log norms and cosine of the two batches' gradients (costs two "
+             "passes; not with training batch normalisation or augmentation)"},
 };
 
 static const gn_option select_table[] = {

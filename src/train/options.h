@@ -23,7 +23,7 @@ typedef struct gn_train_options {
     int64_t steps, eval_every, checkpoint_every, micro_batch;
     int precision, average;
     double average_decay, average_from;
-    bool log_test;
+    bool log_test, log_gradients;
 } gn_train_options;
 
 typedef struct gn_select_options {

@@ -95,13 +95,6 @@ static gerne_status make_average(gn_trainer *t)
 {
     if (t->config->train.average == GN_AVERAGE_NONE)
         return GERNE_OK;
-    if (t->run.coupled) {
-        gn_fail(t->run.ctx, GERNE_EUSAGE,
-                "train.average does not go with batch normalisation that trains: the mean weights "
-                "have no statistics");
-        gn_hint(t->run.ctx, "use --train.average none or --model.bn frozen");
-        return GERNE_EUSAGE;
-    }
     return gn_alloc(t->run.ctx, gn_store_block(gn_network_store(t->networks[0])).size,
                     sizeof(float), "the mean weights", &t->average);
 }
@@ -243,11 +236,12 @@ gerne_status gn_stage_run(gn_trainer *t)
         gn_minibatch *batches;
         GN_TRY(gn_feed_next(t->feed, t->at.step, &batches));
         t->step_loss = (double)NAN;
+        t->run.diagnose = t->config->train.log_gradients && gn_evaluation_due(t, t->at.step + 1);
         GN_TRY(t->run.method->step(&t->run, t->at.step, batches));
         GN_TRY(watch(t));
         gn_update_average(t);
         t->at.step++;
-        bool evaluated = gn_evaluation_due(t);
+        bool evaluated = gn_evaluation_due(t, t->at.step);
         if (evaluated)
             GN_TRY(gn_evaluate_step(t));
         if (save_due(t, evaluated))

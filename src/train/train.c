@@ -156,6 +156,17 @@ static gerne_status settle_network(gn_trainer *t)
     return GERNE_OK;
 }
 
+static gerne_status check_average(gn_trainer *t)
+{
+    if (t->config->train.average == GN_AVERAGE_NONE || !t->run.coupled)
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "train.average does not go with batch normalisation that trains: the mean weights have "
+            "no statistics");
+    gn_hint(t->run.ctx, "use --train.average none or --model.bn frozen");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status hash_run(gn_trainer *t)
 {
     gn_text text = {0};
@@ -196,6 +207,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(take_labels(t));
     GN_TRY(settle_sizes(t));
     GN_TRY(settle_network(t));
+    GN_TRY(check_average(t));
     t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
     if (run->method->check)

@@ -116,7 +116,7 @@ GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predict
                                        gn_metrics *metrics);
 /* The evaluation after a step: logs, and takes a snapshot when it is the best so far. */
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
-bool gn_evaluation_due(const gn_trainer *t);
+bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
 void gn_swap_average(gn_trainer *t); /* network 0's weights <-> their mean, if there is one */
 void gn_snapshot_take(gn_trainer *t, const gn_snapshot *snapshot);
 void gn_snapshot_put(gn_trainer *t, const gn_snapshot *snapshot);

@@ -50,7 +50,7 @@ static void evaluations_follow_epochs(void **state)
     assert_int_equal(f.t->run.steps, 30);
     size_t found = 0;
     for (f.t->at.step = 1; f.t->at.step <= f.t->run.steps; f.t->at.step++)
-        if (gn_evaluation_due(f.t)) {
+        if (gn_evaluation_due(f.t, f.t->at.step)) {
             assert_in_range(found, 0, 3);
             assert_int_equal(f.t->at.step, wanted[found++]);
         }
@@ -68,7 +68,7 @@ static void eval_every_overrides(void **state)
     open_run(&f, pairs);
     int64_t sum = 0;
     for (f.t->at.step = 1; f.t->at.step <= 10; f.t->at.step++)
-        sum += gn_evaluation_due(f.t) ? f.t->at.step : 0;
+        sum += gn_evaluation_due(f.t, f.t->at.step) ? f.t->at.step : 0;
     assert_int_equal(sum, 4 + 8 + 10);
     close_run(&f);
 }
