@@ -45,7 +45,9 @@ gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predicti
 {
     gn_predictions_clear(predictions);
     const gn_sample_list *list = &t->samples[split];
+    double before = gn_seconds();
     GN_TRY(gn_inference_predict(t->inference, NULL, list->items, list->count, predictions));
+    t->in_inference += gn_seconds() - before;
     return gn_metrics_compute(t->run.ctx, predictions, t->data->attributes ? t->train_counts : NULL,
                               metrics);
 }

@@ -237,7 +237,11 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     t->best_changed = true;
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
-    GN_TRY(gn_runlog_event(t->log, "end", NULL));
+    /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
+    GN_TRY(gn_runlog_event(t->log, "end",
+                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->started,
+                                     "seconds_in_steps", t->in_steps, "seconds_in_inference",
+                                     t->in_inference)));
     GN_TRY(gn_save(t));
     GN_TRY(make_json(t, &e->best, &e->last, t->oracle.values ? &e->oracle : NULL, json));
     GN_TRY(write_json(t, *json));

@@ -237,7 +237,9 @@ gerne_status gn_stage_run(gn_trainer *t)
         GN_TRY(gn_feed_next(t->feed, t->at.step, &batches));
         t->step_loss = (double)NAN;
         t->run.diagnose = t->config->train.log_gradients && gn_evaluation_due(t, t->at.step + 1);
+        double before = gn_seconds();
         GN_TRY(t->run.method->step(&t->run, t->at.step, batches));
+        t->in_steps += gn_seconds() - before;
         GN_TRY(watch(t));
         gn_update_average(t);
         t->at.step++;

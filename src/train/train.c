@@ -346,7 +346,7 @@ static gerne_status run_all(gn_trainer *t, bool fresh, gn_text *report, json_t *
         GN_TRY(gn_rundir_start(t));
     GN_TRY(gn_freeze_body(t));
     GN_TRY(open_checkpoint(t));
-    t->saved_at = gn_seconds();
+    t->saved_at = t->started = gn_seconds();
     GN_TRY(run_stages(t));
     return gn_finish_run(t, report, results);
 }

@@ -78,7 +78,7 @@ typedef struct gn_trainer {
     float *average;
     gn_snapshot best, oracle;
     double step_loss;
-    uint64_t evaluated_samples;
+    double started, in_steps, in_inference; /* seconds, for the log */
 
     gn_table tables[GN_TABLES_MAX];
     size_t table_count;
