@@ -2,8 +2,8 @@
  *
  * usage: bench_data decode DIR [COUNT]        JPEG/PNG files of DIR to normalised floats, one core
  *        bench_data open METADATA.csv         seconds and peak memory to open a metadata file
- *        bench_data wait DIR [STEP_MS] [BATCH] share of time a training loop waits for streamed
- *                                             data, with steps of STEP_MS of computing
+ *        bench_data wait DIR [BATCH]          share of time that training ResNet-18 waits for
+ *                                             streamed data
  *        bench_data limit DIR LIMIT           peak memory of two epochs within data.memory_limit
  */
 #include <stdio.h>
@@ -16,6 +16,8 @@
 #include "base/file.h"
 #include "data/fetch.h"
 #include "data/images.h"
+#include "nn/optimizer.h"
+#include "nn/weighted.h"
 
 static double now(void)
 {
@@ -102,32 +104,62 @@ static gerne_status bench_open(gerne_ctx *ctx, const char *file)
     return GERNE_OK;
 }
 
-/* Stands for the forward and backward pass: so much processor time. */
-static void compute(double seconds)
+/* ResNet-18 in training, on batches of what the prefetcher brings. */
+typedef struct trainer {
+    gn_device *device;
+    gn_network *network;
+    gn_optimizer *optimizer;
+    int32_t *labels;
+    gn_samples samples;
+} trainer;
+
+static gerne_status open_trainer(gerne_ctx *ctx, const gn_dataset *dataset, size_t batch,
+                                 trainer *t)
 {
-    double end = now() + seconds;
-    volatile double sink = 0;
-    while (now() < end)
-        for (int i = 0; i < 1000; i++)
-            sink = sink + 1;
+    gn_model_options model = {.arch = "resnet18"};
+    gn_optimizer_options sgd = {.momentum = 0.9, .weight_decay = 0.01};
+    gn_sample_shape shape = {3, (int64_t)dataset->height, (int64_t)dataset->width};
+    GN_TRY(gn_device_new(ctx, 2, GN_FP32, &t->device));
+    GN_TRY(gn_network_new(ctx, t->device, &model, shape, 2, (int64_t)batch, &t->network));
+    GN_TRY(gn_network_initialize(ctx, t->network, 1));
+    GN_TRY(gn_optimizer_new(ctx, &sgd, gn_network_trained(t->network), &t->optimizer));
+    GN_TRY(gn_alloc(ctx, batch, sizeof *t->labels, "labels", &t->labels));
+    t->samples = (gn_samples){.count = batch, .labels = t->labels};
+    for (int c = 0; c < 3; c++)
+        t->samples.scale[c] = 1.0f / 255;
+    return GERNE_OK;
 }
 
-static gerne_status run_steps(gn_fetch *fetch, size_t n, size_t batch, double step, size_t steps,
-                              double *seconds)
+static void close_trainer(trainer *t)
+{
+    gn_free(t->labels);
+    gn_optimizer_close(t->optimizer);
+    gn_network_close(t->network);
+    gn_device_close(t->device);
+}
+
+/* Reads, and trains unless t is NULL. */
+static gerne_status run_steps(gerne_ctx *ctx, gn_fetch *fetch, trainer *t, size_t n, size_t batch,
+                              size_t steps, double *seconds)
 {
     uint32_t *indices;
     size_t submitted = 0;
-    const uint8_t *const *samples;
+    const uint8_t *const *pixels;
+    gn_outcome outcome = {0};
     double start = now();
-    GN_TRY(gn_alloc(NULL, batch, sizeof *indices, "indices", &indices));
+    GN_TRY(gn_alloc(ctx, batch, sizeof *indices, "indices", &indices));
     for (size_t k = 0; k < steps; k++) {
         while (submitted < steps && gn_fetch_room(fetch) >= batch) {
             for (size_t i = 0; i < batch; i++)
                 indices[i] = (uint32_t)((submitted * batch + i) * 7919 % n);
             GN_TRY(gn_fetch_submit(fetch, submitted++, indices, batch));
         }
-        GN_TRY(gn_fetch_wait(fetch, &samples));
-        compute(step);
+        GN_TRY(gn_fetch_wait(fetch, &pixels));
+        if (t) {
+            t->samples.pixels = pixels;
+            GN_TRY(gn_weighted_pass(ctx, t->network, &t->samples, false, &outcome));
+            gn_optimizer_step(t->optimizer, 0.01);
+        }
         gn_fetch_release(fetch);
     }
     *seconds = now() - start;
@@ -135,21 +167,25 @@ static gerne_status run_steps(gn_fetch *fetch, size_t n, size_t batch, double st
     return GERNE_OK;
 }
 
-static gerne_status bench_wait(gerne_ctx *ctx, const char *dir, double step, size_t batch)
+static gerne_status bench_wait(gerne_ctx *ctx, const char *dir, size_t batch)
 {
     gn_dataset *dataset;
     gn_fetch *fetch;
+    trainer t = {0};
     double seconds, warm;
     GN_TRY(open_images(ctx, dir, "8M", &dataset));
     GN_TRY(gn_dataset_prepare(ctx, dataset, 2));
     gn_fetch_options options = {.threads = 1, .ahead = 4 * batch};
     GN_TRY(gn_fetch_new(ctx, dataset, &options, &fetch));
-    GN_TRY(run_steps(fetch, dataset->n, batch, step, 4, &seconds));
+    GN_TRY(open_trainer(ctx, dataset, batch, &t));
+    GN_TRY(run_steps(ctx, fetch, &t, dataset->n, batch, 4, &seconds));
     warm = gn_fetch_waited(fetch);
-    GN_TRY(run_steps(fetch, dataset->n, batch, step, 50, &seconds));
-    printf("wait: %zux%zu files, batches of %zu, steps of %.0f ms: waiting %.2f %% of the time\n",
-           dataset->height, dataset->width, batch, 1000 * step,
+    GN_TRY(run_steps(ctx, fetch, &t, dataset->n, batch, 50, &seconds));
+    printf("wait: ResNet-18 on %zux%zu files, batches of %zu: %.0f ms a step, waiting %.2f %% of "
+           "the time\n",
+           dataset->height, dataset->width, batch, 1000 * seconds / 50,
            100 * (gn_fetch_waited(fetch) - warm) / seconds);
+    close_trainer(&t);
     gn_fetch_close(fetch);
     gn_dataset_close(dataset);
     return GERNE_OK;
@@ -167,7 +203,7 @@ static gerne_status bench_limit(gerne_ctx *ctx, const char *dir, const char *lim
         gn_fetch_options options = {.threads = 2, .ahead = dataset->n};
         GN_TRY(gn_fetch_new(ctx, dataset, &options, &fetch));
         size_t batch = gn_fetch_slots(fetch) < 64 ? gn_fetch_slots(fetch) : 64;
-        GN_TRY(run_steps(fetch, dataset->n, batch, 0, 2 * dataset->n / batch, &seconds));
+        GN_TRY(run_steps(ctx, fetch, NULL, dataset->n, batch, 2 * dataset->n / batch, &seconds));
         printf("limit: %zu samples of %zu bytes streamed at %.0f images/s; ", dataset->n,
                dataset->dimension, 2 * (double)dataset->n / seconds);
         gn_fetch_close(fetch);
@@ -189,8 +225,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "open") == 0)
         status = bench_open(ctx, argv[2]);
     else if (strcmp(what, "wait") == 0)
-        status = bench_wait(ctx, argv[2], argc > 3 ? strtod(argv[3], NULL) / 1000 : 0.1,
-                            argc > 4 ? strtoul(argv[4], NULL, 10) : 100);
+        status = bench_wait(ctx, argv[2], argc > 3 ? strtoul(argv[3], NULL, 10) : 100);
     else if (strcmp(what, "limit") == 0 && argc > 3)
         status = bench_limit(ctx, argv[2], argv[3]);
     if (status != GERNE_OK)
