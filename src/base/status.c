@@ -141,5 +141,9 @@ gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
 {
     if (!ctx || !ctx->progress || ctx->progress(ctx->progress_user, progress) == 0)
         return GERNE_OK;
-    return gn_fail(ctx, GERNE_EINTERRUPTED, "%s was stopped", progress->what);
+    if (!progress->total)
+        return gn_fail(ctx, GERNE_EINTERRUPTED, "interrupted: '%s' was stopped", progress->what);
+    return gn_fail(ctx, GERNE_EINTERRUPTED, "interrupted: '%s' was stopped after %llu of %llu",
+                   progress->what, (unsigned long long)progress->done,
+                   (unsigned long long)progress->total);
 }

@@ -172,6 +172,34 @@ bool gn_is_utf8(const char *text)
     return true;
 }
 
+static bool starts_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+int gn_text_width(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += starts_character(*text);
+    return width;
+}
+
+gerne_status gn_text_add_cell(gerne_ctx *ctx, gn_text *text, const char *words, int width)
+{
+    int room = width < 0 ? -width : width, have = gn_text_width(words);
+    bool cut = have > room && room > 2;
+    int shown = cut ? room - 2 : have, blanks = have < room ? room - have : 0;
+    const char *end = words;
+    for (int seen = 0; *end; end++) {
+        seen += starts_character(*end);
+        if (seen > shown)
+            break;
+    }
+    return gn_text_add(ctx, text, "%*s%.*s%s%*s", width < 0 ? blanks : 0, "", (int)(end - words),
+                       words, cut ? ".." : "", width < 0 ? 0 : blanks, "");
+}
+
 void gn_mend_end(char *text)
 {
     size_t size = strlen(text), start = size;

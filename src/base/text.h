@@ -25,6 +25,15 @@ bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
 
+/* Columns that the text takes on a terminal: its characters (bytes that do not continue a UTF-8
+ * sequence), each taken for one column wide. */
+int gn_text_width(const char *text);
+
+/* Appends a cell of a table: the words, cut to width with "..", filled with blanks up to it; at the
+ * left when width is positive, at the right when it is negative. */
+GERNE_CHECKED gerne_status gn_text_add_cell(gerne_ctx *ctx, gn_text *text, const char *words,
+                                            int width);
+
 /* Takes away a character that was cut in two at the end of a text. */
 void gn_mend_end(char *text);
 

@@ -158,20 +158,31 @@ static gerne_status print_association(gerne_ctx *ctx, const gn_audit *audit, gn_
         100 * s->largest_class, meaning[audit->verdict]);
 }
 
+static const char *group_at(const gerne_groups *groups, size_t g, char text[GN_GROUP_TEXT])
+{
+    return gn_group_text(groups, (uint32_t)(g / groups->attributes),
+                         (uint32_t)(g % groups->attributes), text);
+}
+
 static gerne_status print_smallest(gerne_ctx *ctx, const gn_audit *audit, gn_text *out)
 {
     const gerne_groups *groups = audit->groups;
+    char text[GN_GROUP_TEXT];
+    int width = 28;
+    for (size_t i = 0; i < audit->smallest_count; i++) {
+        int one = gn_text_width(group_at(groups, audit->smallest[i], text));
+        width = one > width ? one : width;
+    }
     GN_TRY(gn_text_add(ctx, out, "\nThe smallest groups\n"));
     for (size_t i = 0; i < audit->smallest_count; i++) {
-        char text[GN_GROUP_TEXT];
         size_t g = audit->smallest[i];
-        gn_group_text(groups, (uint32_t)(g / groups->attributes),
-                      (uint32_t)(g % groups->attributes), text);
         uint64_t n = groups->counts[g];
         const char *words = n < TOO_FEW ? "too few: a model will learn them by heart; collect more"
                             : n < FEW   ? "few: expect results to vary from seed to seed"
                                         : "enough";
-        GN_TRY(gn_text_add(ctx, out, "  %-28s %9llu   %s\n", text, (unsigned long long)n, words));
+        GN_TRY(gn_text_add(ctx, out, "  "));
+        GN_TRY(gn_text_add_cell(ctx, out, group_at(groups, g, text), width));
+        GN_TRY(gn_text_add(ctx, out, " %9llu   %s\n", (unsigned long long)n, words));
     }
     if (audit->empty)
         GN_TRY(gn_text_add(ctx, out,

@@ -113,24 +113,26 @@ gerne_status gn_bounds_json(gerne_ctx *ctx, const gerne_groups *groups, double c
 
 enum { WIDEST = 12, TALLEST = 60, NAME_WIDTH = 14 };
 
-/* "y=landbird", cut to a column. */
-static void label(char *out, char letter, const char *const *names, uint32_t index)
+/* "y=landbird" in a column. */
+static gerne_status print_label(gerne_ctx *ctx, char letter, const char *const *names,
+                                uint32_t index, int width, gn_text *out)
 {
-    if (names)
-        snprintf(out, NAME_WIDTH + 1, "%c=%s", letter, names[index]);
-    else
-        snprintf(out, NAME_WIDTH + 1, "%c=%u", letter, index);
-    gn_mend_end(out);
+    gn_text words = {0};
+    gerne_status status = names ? gn_text_add(ctx, &words, "%c=%s", letter, names[index])
+                                : gn_text_add(ctx, &words, "%c=%u", letter, index);
+    if (status == GERNE_OK)
+        status = gn_text_add(ctx, out, "  ");
+    if (status == GERNE_OK)
+        status = gn_text_add_cell(ctx, out, words.bytes, width);
+    gn_text_free(&words);
+    return status;
 }
 
 static gerne_status print_head(gerne_ctx *ctx, const gerne_groups *groups, int width, gn_text *out)
 {
-    char text[NAME_WIDTH + 1];
     GN_TRY(gn_text_add(ctx, out, "  %*s", NAME_WIDTH, ""));
-    for (uint32_t a = 0; a < groups->attributes; a++) {
-        label(text, 'a', (const char *const *)groups->attribute_names, a);
-        GN_TRY(gn_text_add(ctx, out, "  %*s", width, text));
-    }
+    for (uint32_t a = 0; a < groups->attributes; a++)
+        GN_TRY(print_label(ctx, 'a', (const char *const *)groups->attribute_names, a, -width, out));
     return gn_text_add(ctx, out, "\n");
 }
 
@@ -154,9 +156,7 @@ gerne_status gn_print_groups(gerne_ctx *ctx, const gerne_groups *groups, gn_text
     enum { WIDTH = 18 };
     GN_TRY(print_head(ctx, groups, WIDTH, out));
     for (uint32_t y = 0; y < groups->classes; y++) {
-        char text[NAME_WIDTH + 1];
-        label(text, 'y', (const char *const *)groups->class_names, y);
-        GN_TRY(gn_text_add(ctx, out, "  %-*s", NAME_WIDTH, text));
+        GN_TRY(print_label(ctx, 'y', (const char *const *)groups->class_names, y, NAME_WIDTH, out));
         for (uint32_t a = 0; a < groups->attributes; a++)
             GN_TRY(gn_text_add(ctx, out, "  %9llu %6.2f %%",
                                (unsigned long long)gerne_groups_count(groups, y, a),
@@ -174,9 +174,7 @@ gerne_status gn_print_shares(gerne_ctx *ctx, const gerne_groups *groups, const d
     enum { WIDTH = 10 };
     GN_TRY(print_head(ctx, groups, WIDTH, out));
     for (uint32_t y = 0; y < groups->classes; y++) {
-        char text[NAME_WIDTH + 1];
-        label(text, 'y', (const char *const *)groups->class_names, y);
-        GN_TRY(gn_text_add(ctx, out, "  %-*s", NAME_WIDTH, text));
+        GN_TRY(print_label(ctx, 'y', (const char *const *)groups->class_names, y, NAME_WIDTH, out));
         for (uint32_t a = 0; a < groups->attributes; a++) {
             double percent = 100 * p[gn_group_id(groups, y, a)];
             GN_TRY(gn_text_add(ctx, out, "  %8.2f %%", fabs(percent) < 5e-5 ? 0.0 : percent));

@@ -49,35 +49,11 @@ json_t *gn_metrics_json(const gn_metrics *metrics)
 
 enum { NAME_WIDTH_MAX = 24, ROWS_MAX = 40 };
 
-/* The number of columns on a terminal: bytes that do not continue a UTF-8 sequence. */
-static int text_width(const char *text)
-{
-    int width = 0;
-    for (; *text; text++)
-        width += (*text & 0xc0) != 0x80;
-    return width;
-}
-
-/* Appends the name, cut to width with "..", filled with blanks up to it. */
-static gerne_status print_name(gerne_ctx *ctx, const char *name, int width, gn_text *out)
-{
-    int have = text_width(name), shown = have > width ? width - 2 : have;
-    const char *end = name;
-    for (int seen = 0; *end; end++) {
-        seen += (*end & 0xc0) != 0x80;
-        if (seen > shown)
-            break;
-    }
-    GN_TRY(gn_text_add_bytes(ctx, out, name, (size_t)(end - name)));
-    return gn_text_add(ctx, out, "%s%*s", have > width ? ".." : "", have > width ? 0 : width - have,
-                       "");
-}
-
 static int name_column(const char *heading, const char *const *names, int32_t count)
 {
-    int width = text_width(heading);
+    int width = gn_text_width(heading);
     for (int32_t i = 0; i < count; i++) {
-        int one = text_width(names[i]);
+        int one = gn_text_width(names[i]);
         width = one > width ? one : width;
     }
     return width < NAME_WIDTH_MAX ? width : NAME_WIDTH_MAX;
@@ -96,9 +72,10 @@ static gerne_status print_row(const table *t, size_t g)
     const gn_group_metrics *group = &t->metrics->groups[g];
     size_t attributes = (size_t)t->metrics->attributes;
     GN_TRY(gn_text_add(t->ctx, t->out, "  "));
-    GN_TRY(print_name(t->ctx, t->names->classes[g / attributes], t->class_width, t->out));
+    GN_TRY(gn_text_add_cell(t->ctx, t->out, t->names->classes[g / attributes], t->class_width));
     GN_TRY(gn_text_add(t->ctx, t->out, "  "));
-    GN_TRY(print_name(t->ctx, t->names->attributes[g % attributes], t->attribute_width, t->out));
+    GN_TRY(
+        gn_text_add_cell(t->ctx, t->out, t->names->attributes[g % attributes], t->attribute_width));
     GN_TRY(gn_text_add(t->ctx, t->out, "  %8llu", (unsigned long long)group->n));
     if (group->n == 0)
         return gn_text_add(t->ctx, t->out, "         -        -  empty\n");
