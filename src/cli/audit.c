@@ -214,6 +214,20 @@ static bool has_data_keys(const gn_cli *cli)
     return false;
 }
 
+/* A column without a file is a file forgotten. */
+static gerne_status check_columns_unused(gn_cli *cli)
+{
+    static const char *const keys[] = {"y", "a"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (gn_config_origin(cli->config, keys[i]) != GN_DEFAULT) {
+            gn_fail(cli->ctx, GERNE_EUSAGE, "--%s names a column, but no file is given", keys[i]);
+            gn_hint(cli->ctx, "gerne audit FILE.csv --y COLUMN --a COLUMN; columns of other data "
+                              "are named by --data.y and --data.a");
+            return GERNE_EUSAGE;
+        }
+    return GERNE_OK;
+}
+
 /* ---- what is said about groups, wherever they come from ---- */
 
 static gerne_status report(gn_cli *cli, const char *name, const gerne_groups *groups)
@@ -232,17 +246,16 @@ static gerne_status report(gn_cli *cli, const char *name, const gerne_groups *gr
 static gerne_status run(gn_cli *cli)
 {
     const audit_options *given = cli->options;
-    bool dataset = has_data_keys(cli);
-    if (cli->argument_count == 0 && !dataset) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "no file to audit");
-        gn_hint(cli->ctx, "gerne audit FILE.csv --y COLUMN --a COLUMN, or with data.* keys such as "
-                          "--data.format synthetic");
-        return GERNE_EUSAGE;
-    }
-    if (cli->argument_count && dataset)
+    bool keys = has_data_keys(cli), dataset = cli->argument_count == 0;
+    if (!dataset && keys)
         return gn_fail(cli->ctx, GERNE_EUSAGE,
-                       "both a file and data.* keys are given; one of them "
-                       "is enough");
+                       "both a file and data.* keys are given; one of them is enough");
+    if (dataset)
+        GN_TRY(check_columns_unused(cli));
+    if (dataset && !keys)
+        gn_log(cli->ctx, GERNE_LOG_INFO,
+               "note: neither a file nor data.* keys are given: this is the embedded synthetic "
+               "data; 'gerne audit FILE.csv --y COLUMN --a COLUMN' audits your own");
     gerne_groups *groups;
     const char *name = dataset ? gn_data_format_name(given->data.format) : cli->arguments[0];
     GN_TRY(dataset ? groups_of_dataset(cli, &groups) : groups_of_csv(cli, name, &groups));
@@ -263,6 +276,7 @@ const gn_command gn_command_audit = {
             "  gerne audit metadata.csv --y bird --a background --split train\n"
             "  gerne audit labels.csv --strict || echo biased\n"
             "  gerne audit --data.format images --data.dir waterbirds\n"
+            "  gerne audit                        (the embedded synthetic data)\n"
             "\n"
             "The verdict goes by Cramer's V: unbiased below 0.1, strongly biased from 0.5.\n",
     .max_arguments = 1,

@@ -40,8 +40,8 @@ gerne_status gn_parse_counts(gerne_ctx *ctx, const char *key, const char *text, 
         at += size;
         if (*at != ',') {
             if (out->rows > 0 && column != out->columns)
-                return gn_fail(ctx, GERNE_EUSAGE, "--%s: row %u has %u items, row 1 has %u", key,
-                               out->rows + 1, column, out->columns);
+                return gn_fail(ctx, GERNE_EUSAGE, "--%s: row %u has %u item%s, row 1 has %u", key,
+                               out->rows + 1, column, column == 1 ? "" : "s", out->columns);
             out->columns = column;
             out->rows++;
             column = 0;
