@@ -30,6 +30,7 @@ gerne_needs_package(libarchive archive)
 gerne_needs_package(libcurl curl)
 gerne_needs_package(libjpeg jpeg)
 gerne_needs_package(libpng png)
+gerne_needs_package(sqlite3 sqlite3)
 gerne_needs_package(zlib z)
 
 # oneDNN's threads are OpenMP's; ours come from the same pool. Without it our loops run on one.

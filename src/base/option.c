@@ -464,7 +464,8 @@ static gerne_status print_section(gerne_ctx *ctx, const gn_config *config, const
         if (strcmp(t->section, section) != 0)
             continue;
         for (size_t j = 0; j < t->count; j++) {
-            if (t->origins[j] == GN_UNSET || t->options[j].flags & leave_out)
+            bool wanted = t->origins[j] > (leave_out & GN_NOT_ASKED ? GN_DEFAULT : GN_UNSET);
+            if (!wanted || t->options[j].flags & leave_out)
                 continue;
             if (!headed)
                 GN_TRY(gn_text_add(ctx, out, "%s:\n", section));

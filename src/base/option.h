@@ -47,6 +47,8 @@ enum {
     GN_OPEN_MAX = 4,
     GN_REQUIRED = 8, /* has to be given */
     GN_NO_HASH = 16, /* does not change results (paths, verbosity) */
+
+    GN_NOT_ASKED = 1 << 16, /* not a flag of options: gn_config_print leaves defaults out */
 };
 
 typedef struct gn_option {
@@ -94,7 +96,7 @@ GERNE_CHECKED gerne_status gn_option_print(gerne_ctx *ctx, const gn_option *opti
                                            const void *target, gn_text *out);
 
 /* Appends the resolved configuration as YAML: every option that has a value, in table order,
- * without those whose flags have any bit of leave_out. */
+ * without those whose flags have any bit of leave_out; with GN_NOT_ASKED also without defaults. */
 GERNE_CHECKED gerne_status gn_config_print(gerne_ctx *ctx, const gn_config *config,
                                            unsigned leave_out, gn_text *out);
 

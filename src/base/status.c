@@ -137,6 +137,12 @@ void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)
     ctx->log(ctx->log_user, level, line);
 }
 
+void gn_progress_hook(const gerne_ctx *ctx, gerne_progress_fn **fn, void **user)
+{
+    *fn = ctx->progress;
+    *user = ctx->progress_user;
+}
+
 gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
 {
     if (!ctx || !ctx->progress || ctx->progress(ctx->progress_user, progress) == 0)

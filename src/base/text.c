@@ -210,3 +210,26 @@ void gn_mend_end(char *text)
     if (start < size && !gn_is_utf8(text + start))
         text[start] = '\0';
 }
+
+gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
+                                 const char *now, const char **out)
+{
+    *out = NULL;
+    while (*now) {
+        size_t size = strcspn(now, "\n");
+        char *line;
+        GN_TRY(gn_arena_alloc(ctx, arena, size + 2, 1, &line));
+        memcpy(line, now, size);
+        line[size] = '\n';
+        const char *at = strstr(before, line);
+        while (at && at != before && at[-1] != '\n')
+            at = strstr(at + 1, line);
+        if (!at) {
+            line[size] = '\0';
+            *out = line + strspn(line, " ");
+            return GERNE_OK;
+        }
+        now += size + (now[size] == '\n');
+    }
+    return GERNE_OK;
+}

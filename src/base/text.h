@@ -40,4 +40,9 @@ void gn_mend_end(char *text);
 /* The name most like text, or NULL when none is near (edit distance at most a third). */
 const char *gn_nearest(const char *text, const char *const *names, size_t count);
 
+/* The first line of now that is not a line of before, without leading blanks, in the arena; NULL
+ * when there is none. */
+GERNE_CHECKED gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
+                                               const char *now, const char **out);
+
 #endif

@@ -80,30 +80,6 @@ void gn_rundir_sweep(const char *path)
     closedir(folder);
 }
 
-/* The first line of now that is not in before; NULL when there is none. */
-static gerne_status first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
-                                     const char *now, const char **out)
-{
-    *out = NULL;
-    while (*now) {
-        size_t size = strcspn(now, "\n");
-        char *line;
-        GN_TRY(gn_arena_alloc(ctx, arena, size + 2, 1, &line));
-        memcpy(line, now, size);
-        line[size] = '\n';
-        const char *at = strstr(before, line);
-        while (at && at != before && at[-1] != '\n')
-            at = strstr(at + 1, line);
-        if (!at) {
-            line[size] = '\0';
-            *out = line + strspn(line, " ");
-            return GERNE_OK;
-        }
-        now += size + (now[size] == '\n');
-    }
-    return GERNE_OK;
-}
-
 static gerne_status differs(gn_trainer *t, const char *what, const char *before, const char *now)
 {
     gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' cannot be resumed: %s differs: %s now, %s then", t->dir,
@@ -129,9 +105,9 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     const char *before = text_at(head, "config"), *now = NULL, *then = NULL;
     gerne_status status = gn_config_print(ctx, t->config->config, GN_NO_HASH, &config);
     if (status == GERNE_OK)
-        status = first_difference(ctx, t->arena, before, config.bytes, &now);
+        status = gn_first_difference(ctx, t->arena, before, config.bytes, &now);
     if (status == GERNE_OK)
-        status = first_difference(ctx, t->arena, config.bytes, before, &then);
+        status = gn_first_difference(ctx, t->arena, config.bytes, before, &then);
     gn_text_free(&config);
     GN_TRY(status);
     if (now || then)

@@ -1,0 +1,330 @@
+#include "study/trial.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "train/train.h"
+
+/* ---- configurations ---- */
+
+static bool is_any(const char *key, const char *const *keys)
+{
+    for (size_t i = 0; keys[i]; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Adds settings to others; a key of skip, or one that is in others already, is left out. */
+static gerne_status add_settings(gerne_ctx *ctx, gn_settings *to, const gn_settings *from,
+                                 const char *const *skip)
+{
+    for (size_t i = 0; from && i < from->count; i++) {
+        const gn_setting *s = &from->list[i];
+        if (!is_any(s->key, skip) && !gn_settings_find(to, s->key))
+            GN_TRY(gn_settings_add(ctx, to, s->key, s->items, s->count, s->is_list, s->line));
+    }
+    return GERNE_OK;
+}
+
+/* What was asked for, as YAML. */
+static gerne_status asked_yaml(gerne_ctx *ctx, const gn_run_config *config, gn_text *out)
+{
+    GN_TRY(gn_config_print(ctx, config->config, GN_NOT_ASKED, out));
+    return out->size ? GERNE_OK : gn_text_add(ctx, out, "{}\n");
+}
+
+gerne_status gn_base_settings(gerne_ctx *ctx, const gn_settings *file, const gn_settings *flags,
+                              gn_settings *base)
+{
+    static const char *const own[] = {"out", "cache", "seed", NULL};
+    gn_settings all = {.arena = base->arena};
+    gn_run_config *config = NULL;
+    gn_text yaml = {0};
+    gerne_status status = gn_run_config_new(ctx, file, flags, &config);
+    if (status == GERNE_OK)
+        status = asked_yaml(ctx, config, &yaml);
+    if (status == GERNE_OK)
+        status = gn_settings_parse(ctx, yaml.bytes, yaml.size, "the study", &all);
+    base->source = "the study";
+    if (status == GERNE_OK)
+        status = add_settings(ctx, base, &all, own);
+    gn_settings_free(&all);
+    gn_text_free(&yaml);
+    gn_run_config_close(config);
+    return status;
+}
+
+typedef struct describer {
+    gerne_ctx *ctx;
+    const gn_config *config;
+    gn_text *out;
+} describer;
+
+static gerne_status describe_option(void *user, const char *section, const char *summary,
+                                    const gn_option *option)
+{
+    static const char *const left_out[] = {"out", "cache", NULL};
+    describer *d = user;
+    char key[128];
+    void *target;
+    (void)summary;
+    snprintf(key, sizeof key, "%s%s%s", section, section[0] ? "." : "", option->name);
+    if (is_any(key, left_out) || gn_config_origin(d->config, key) == GN_UNSET)
+        return GERNE_OK;
+    GN_TRY(gn_text_add(d->ctx, d->out, "%s: ", key));
+    GN_TRY(gn_config_find(d->config, key, &target) ? gn_option_print(d->ctx, option, target, d->out)
+                                                   : GERNE_OK);
+    return gn_text_add(d->ctx, d->out, "\n");
+}
+
+static gerne_status describe(gerne_ctx *ctx, const gn_run_config *config, gn_text *out)
+{
+    describer d = {.ctx = ctx, .config = config->config, .out = out};
+    return gn_config_visit(config->config, describe_option, &d);
+}
+
+gerne_status gn_base_describe(gerne_ctx *ctx, const gn_settings *base, gn_text *out)
+{
+    gn_settings none = {.arena = base->arena};
+    gn_run_config *config;
+    GN_TRY(gn_run_config_new(ctx, base, &none, &config));
+    gerne_status status = describe(ctx, config, out);
+    gn_run_config_close(config);
+    return status;
+}
+
+/* ---- planning ---- */
+
+static void digest(const gn_text *text, char id[GN_TRIAL_ID])
+{
+    unsigned char bytes[GN_SHA256_SIZE];
+    char hex[GN_SHA256_HEX];
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, text->bytes, text->size);
+    gn_sha256_end(&hash, bytes);
+    gn_sha256_hex(bytes, hex);
+    snprintf(id, GN_TRIAL_ID, "%.*s", GN_TRIAL_ID - 1, hex);
+}
+
+/* {"method.beta":"1"}: values as they would be typed. */
+static gerne_status settings_json(gerne_ctx *ctx, const gn_settings *changes, gn_text *out)
+{
+    json_t *object = json_object();
+    gn_text value = {0};
+    gerne_status status = object ? GERNE_OK : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
+    for (size_t i = 0; changes && i < changes->count && status == GERNE_OK; i++) {
+        const gn_setting *s = &changes->list[i];
+        gn_text_clear(&value);
+        for (size_t j = 0; j < s->count && status == GERNE_OK; j++)
+            status = gn_text_add(ctx, &value, "%s%s", j ? "," : "", s->items[j]);
+        if (status == GERNE_OK &&
+            json_object_set_new(object, s->key, json_string(value.bytes ? value.bytes : "")) != 0)
+            status = gn_fail(ctx, GERNE_EUSAGE, "%s: the value is not UTF-8", s->key);
+    }
+    if (status == GERNE_OK)
+        status = gn_json_print_line(ctx, object, out);
+    while (out->size && out->bytes[out->size - 1] == '\n')
+        out->bytes[--out->size] = '\0';
+    gn_text_free(&value);
+    json_decref(object);
+    return status;
+}
+
+static gerne_status fill_spec(gerne_ctx *ctx, gn_arena *arena, const gn_trial_request *request,
+                              const gn_run_config *config, gn_trial_spec *out)
+{
+    gn_text text = {0};
+    *out = (gn_trial_spec){.seed = request->seed, .level = request->level};
+    gerne_status status =
+        gn_arena_copy_text(ctx, arena, request->tag ? request->tag : "", &out->tag);
+    if (status == GERNE_OK)
+        status = describe(ctx, config, &text);
+    if (status == GERNE_OK) {
+        digest(&text, out->id);
+        gn_text_clear(&text);
+        status = asked_yaml(ctx, config, &text);
+    }
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(ctx, arena, text.bytes, &out->config);
+    gn_text_clear(&text);
+    if (status == GERNE_OK)
+        status = settings_json(ctx, request->changes, &text);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(ctx, arena, text.bytes, &out->settings);
+    gn_text_free(&text);
+    return status;
+}
+
+gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_trial_request *request,
+                           gn_trial_spec *out)
+{
+    static const char *const nothing[] = {NULL};
+    char number[32];
+    const char *seed = number;
+    gn_settings flags = {.arena = arena};
+    gn_run_config *config = NULL;
+    snprintf(number, sizeof number, "%lld", (long long)request->seed);
+    gerne_status status = gn_settings_add(ctx, &flags, "seed", &seed, 1, false, 0);
+    if (status == GERNE_OK)
+        status = add_settings(ctx, &flags, request->changes, nothing);
+    if (status == GERNE_OK)
+        status = gn_run_config_new(ctx, request->base, &flags, &config);
+    if (status == GERNE_OK)
+        status = fill_spec(ctx, arena, request, config, out);
+    gn_run_config_close(config);
+    gn_settings_free(&flags);
+    return status;
+}
+
+/* ---- running ---- */
+
+gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out, const char *cache,
+                             gn_run_config **config)
+{
+    gn_arena *arena;
+    *config = NULL;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gn_settings file = {.arena = arena}, flags = {.arena = arena};
+    gerne_status status = gn_settings_parse(ctx, yaml, strlen(yaml), "a trial", &file);
+    if (status == GERNE_OK && out)
+        status = gn_settings_add(ctx, &flags, "out", &out, 1, false, 0);
+    if (status == GERNE_OK && cache)
+        status = gn_settings_add(ctx, &flags, "cache", &cache, 1, false, 0);
+    if (status == GERNE_OK)
+        status = gn_run_config_new(ctx, &file, &flags, config);
+    gn_settings_free(&file);
+    gn_settings_free(&flags);
+    gn_arena_close(arena);
+    return status;
+}
+
+/* A run directory is flat; this one is the trial's own, and the caller holds the claim. */
+static void remove_run(const char *path)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    rmdir(path);
+}
+
+static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path, const char *cache,
+                          json_t **results)
+{
+    gn_run_config *config;
+    remove_run(path); /* of a process that was killed before it had written config.yaml */
+    GN_TRY(gn_trial_config(ctx, yaml, path, cache, &config));
+    gerne_status status = gn_train(ctx, config, NULL, results);
+    gn_run_config_close(config);
+    return status;
+}
+
+static gerne_status start_or_resume(gerne_ctx *ctx, const gn_claim *claim, const char *path,
+                                    const char *config_path, const char *cache, json_t **results)
+{
+    if (!gn_path_exists(config_path))
+        return start(ctx, claim->config, path, cache, results);
+    gerne_status status = gn_train_resume(ctx, path, NULL, results);
+    if (status != GERNE_EDATA && status != GERNE_EUSAGE)
+        return status;
+    gn_log(ctx, GERNE_LOG_WARNING, "trial %s starts anew: %s", claim->id, gerne_message(ctx));
+    return start(ctx, claim->config, path, cache, results);
+}
+
+static gerne_status run_trial(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
+                              const char *cache, json_t **results)
+{
+    gn_arena *arena;
+    const char *trials, *path = NULL, *config_path = NULL;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gerne_status status = gn_path_join(ctx, arena, dir, "trials", &trials);
+    if (status == GERNE_OK)
+        status = gn_path_join(ctx, arena, trials, claim->id, &path);
+    if (status == GERNE_OK)
+        status = gn_path_join(ctx, arena, path, "config.yaml", &config_path);
+    if (status == GERNE_OK)
+        status = start_or_resume(ctx, claim, path, config_path, cache, results);
+    gn_arena_close(arena);
+    return status;
+}
+
+/* ---- results ---- */
+
+double gn_trial_figure(const json_t *results, const char *split, const char *metric)
+{
+    const json_t *value =
+        json_object_get(json_object_get(json_object_get(results, "splits"), split), metric);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static void drop_groups(json_t *splits)
+{
+    json_object_del(json_object_get(splits, "val"), "groups");
+    json_object_del(json_object_get(splits, "test"), "groups");
+}
+
+/* What a ledger keeps: the figures; lists over groups stay in results.json. */
+static void make_slim(json_t *results)
+{
+    json_object_del(results, "bounds");
+    drop_groups(json_object_get(results, "splits"));
+    drop_groups(json_object_get(results, "last"));
+    drop_groups(json_object_get(json_object_get(results, "oracle"), "splits"));
+}
+
+static gerne_status end_well(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, json_t *results)
+{
+    const json_t *selection = json_object_get(results, "selection");
+    const char *metric = json_string_value(json_object_get(selection, "metric"));
+    const char *split = json_string_value(json_object_get(selection, "split"));
+    if (!metric || !split) {
+        gerne_status status =
+            gn_fail(ctx, GERNE_EDATA, "trial %s: results.json names no selection", claim->id);
+        gerne_status released = gn_ledger_release(ledger, claim);
+        return released == GERNE_OK ? status : released;
+    }
+    if (isnan(gn_trial_figure(results, split, metric))) {
+        char reason[128];
+        snprintf(reason, sizeof reason, "%s of the %s split is not a number", metric, split);
+        return gn_ledger_failed(ledger, claim, reason);
+    }
+    make_slim(results);
+    return gn_ledger_done(ledger, claim, results);
+}
+
+gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, const char *cache)
+{
+    json_t *results = NULL;
+    gerne_status status = run_trial(ctx, gn_ledger_dir(ledger), claim, cache, &results);
+    if (status == GERNE_OK) {
+        status = end_well(ctx, ledger, claim, results);
+        json_decref(results);
+        return status;
+    }
+    if (status == GERNE_EDIVERGED || status == GERNE_EUSAGE || status == GERNE_EUNSUPPORTED)
+        return gn_ledger_failed(ledger, claim, gerne_message(ctx));
+    gerne_status released = gn_ledger_release(ledger, claim);
+    return released == GERNE_OK ? status : released;
+}
+
+void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id)
+{
+    static const char *const large[] = {"best.safetensors", "last.ckpt", "biased.safetensors",
+                                        "scores.ckpt", NULL};
+    gn_text path = {0};
+    for (size_t i = 0; large[i]; i++) {
+        gn_text_clear(&path);
+        if (gn_text_add(ctx, &path, "%s/trials/%s/%s", dir, id, large[i]) == GERNE_OK)
+            unlink(path.bytes);
+    }
+    gn_text_free(&path);
+}

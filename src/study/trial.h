@@ -1,0 +1,55 @@
+/* trial.h - one trial: from what is asked to a plan, and from a claim to a run directory.
+ *
+ *     GN_TRY(gn_base_settings(ctx, arena, &file, &flags, &base));        once for a configuration
+ *     GN_TRY(gn_trial_make(ctx, arena, &request, &spec));                for each trial
+ *     GN_TRY(gn_ledger_plan(ledger, specs, count));
+ *     GN_TRY(gn_ledger_claim(ledger, &claim, &others));
+ *     GN_TRY(gn_trial_execute(ctx, ledger, &claim, cache));              or gn_study_run does both
+ */
+#ifndef GN_STUDY_TRIAL_H
+#define GN_STUDY_TRIAL_H
+
+#include "base/settings.h"
+#include "study/ledger.h"
+#include "train/options.h"
+
+/* A configuration as the base of trials: what was asked for in a file (or NULL) and by flags (which
+ * win), checked and merged, without out, cache and seed. base->arena is set by the caller. */
+GERNE_CHECKED gerne_status gn_base_settings(gerne_ctx *ctx, const gn_settings *file,
+                                            const gn_settings *flags, gn_settings *base);
+
+/* Appends a line "section.key: value" for every option of the base that has a value, defaults
+ * included, without out and cache: what a study's description starts with. */
+GERNE_CHECKED gerne_status gn_base_describe(gerne_ctx *ctx, const gn_settings *base, gn_text *out);
+
+typedef struct gn_trial_request {
+    const gn_settings *base;
+    const gn_settings *changes; /* win over the base; what sets the trial apart; may be NULL */
+    const char *tag;
+    int64_t seed;
+    int level;
+} gn_trial_request;
+
+/* Checks the configuration and fills the spec, its texts in the arena. The id is a digest of the
+ * resolved configuration with the seed, so the same request has the same id at any time. */
+GERNE_CHECKED gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena,
+                                         const gn_trial_request *request, gn_trial_spec *out);
+
+/* The resolved configuration of a trial, as gn_trial_execute runs it. out and cache may be NULL. */
+GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out,
+                                           const char *cache, gn_run_config **config);
+
+/* Runs the claimed trial in DIR/trials/<id>, or goes on exactly where it stopped, and ends the
+ * claim. A run that fails by its own settings (it diverged, beta is out of bounds, its metric is
+ * NaN) is a failed trial with its reason, and GERNE_OK here. What would hit every trial (the
+ * system, the data, an interrupt) is returned, and the trial waits again. cache may be NULL. */
+GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
+                                            const char *cache);
+
+/* The figure of a split ("val", "test") in results of the ledger; NaN when there is none. */
+double gn_trial_figure(const json_t *results, const char *split, const char *metric);
+
+/* Removes weights and checkpoints from a trial's directory; its results stay. */
+void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id);
+
+#endif
