@@ -110,3 +110,20 @@ double gn_sorted_quantile(const double *values, size_t count, double q)
     double share = place - (double)below;
     return values[below] + share * (values[below + 1] - values[below]);
 }
+
+gn_spread gn_spread_of(const double *values, size_t count)
+{
+    gn_spread spread = {.n = count, .mean = (double)NAN, .sd = (double)NAN, .se = (double)NAN};
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    if (count)
+        spread.mean = sum / (double)count;
+    if (count < 2)
+        return spread;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - spread.mean) * (values[i] - spread.mean);
+    spread.sd = sqrt(squares / (double)(count - 1));
+    spread.se = spread.sd / sqrt((double)count);
+    return spread;
+}

@@ -34,4 +34,13 @@ double gn_mcnemar(uint64_t only_first, uint64_t only_second);
 /* The q-quantile of sorted values, linear between neighbours; count > 0. */
 double gn_sorted_quantile(const double *values, size_t count, double q);
 
+/* Over runs that differ in their seed: the mean, the standard deviation of one run (divisor n - 1)
+ * and the standard error of the mean, sd / sqrt(n). NaN where there are too few values. */
+typedef struct gn_spread {
+    size_t n;
+    double mean, sd, se;
+} gn_spread;
+
+gn_spread gn_spread_of(const double *values, size_t count);
+
 #endif

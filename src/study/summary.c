@@ -1,0 +1,167 @@
+#include "study/summary.h"
+
+#include <string.h>
+
+#include "base/file.h"
+
+json_t *gn_spread_json(gn_spread spread)
+{
+    return json_pack("{s:o,s:o,s:o}", "mean", gn_json_number(spread.mean), "sd",
+                     gn_json_number(spread.sd), "se", gn_json_number(spread.se));
+}
+
+/* ---- trials ---- */
+
+static json_t *figures_of(const json_t *results, const char *split)
+{
+    static const char *const keys[] = {
+        "n",       "gba",         "gba_ci95",     "wga",          "wga_ci95",
+        "acc_avg", "worst_class", "balanced_acc", "minority_acc", NULL};
+    const json_t *from = json_object_get(json_object_get(results, "splits"), split);
+    json_t *to = json_object();
+    for (size_t i = 0; keys[i]; i++)
+        if (json_object_get(from, keys[i]))
+            json_object_set(to, keys[i], json_object_get(from, keys[i]));
+    return to;
+}
+
+static gerne_status settings_of(gerne_ctx *ctx, const char *text, json_t **out)
+{
+    return gn_json_parse(ctx, text, strlen(text), "the ledger's settings", out);
+}
+
+static gerne_status trial_json(gerne_ctx *ctx, const gn_trial *trial, json_t **out)
+{
+    json_t *settings;
+    char run[GN_TRIAL_ID + 8];
+    snprintf(run, sizeof run, "trials/%s", trial->spec.id);
+    GN_TRY(settings_of(ctx, trial->spec.settings, &settings));
+    *out = json_pack("{s:s,s:s,s:o,s:I,s:s,s:o}", "id", trial->spec.id, "run", run, "settings",
+                     settings, "seed", (json_int_t)trial->spec.seed, "state",
+                     gn_trial_state_name(trial->state), "reason",
+                     trial->reason ? json_string(trial->reason) : json_null());
+    if (!*out)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
+    if (trial->spec.tag[0])
+        json_object_set_new(*out, "tag", json_string(trial->spec.tag));
+    if (trial->results) {
+        json_object_set_new(*out, "val", figures_of(trial->results, "val"));
+        json_object_set_new(*out, "test", figures_of(trial->results, "test"));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status trials_json(gerne_ctx *ctx, const gn_trial_list *list, json_t *out)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *trial;
+        GN_TRY(trial_json(ctx, &list->items[i], &trial));
+        json_array_append_new(out, trial);
+    }
+    return GERNE_OK;
+}
+
+/* ---- ranking ---- */
+
+static gerne_status ranking_json(gerne_ctx *ctx, const gn_ranking *ranking,
+                                 const gn_trial_list *list, json_t *out)
+{
+    for (size_t i = 0; i < ranking->count; i++) {
+        const gn_ranked *r = &ranking->items[i];
+        json_t *settings;
+        GN_TRY(settings_of(ctx, r->settings, &settings));
+        json_t *test = json_object();
+        for (int f = 0; f < GN_TEST_FIGURES; f++)
+            json_object_set_new(test, gn_test_figures[f], gn_spread_json(r->test[f]));
+        json_t *item =
+            json_pack("{s:I,s:o,s:I,s:I,s:o,s:o,s:o,s:[o,o],s:o}", "rank", (json_int_t)i + 1,
+                      "settings", settings, "n", (json_int_t)r->done, "failed",
+                      (json_int_t)r->failed, "mean", gn_json_number(r->figure.mean), "sd",
+                      gn_json_number(r->figure.sd), "se", gn_json_number(r->figure.se), "ci95",
+                      gn_json_number(r->interval.lo), gn_json_number(r->interval.hi), "test", test);
+        const char *tag = list->items[r->first].spec.tag;
+        if (item && tag[0])
+            json_object_set_new(item, "tag", json_string(tag));
+        json_array_append_new(out, item);
+    }
+    return GERNE_OK;
+}
+
+/* ---- the document ---- */
+
+static json_t *counts_json(const gn_trial_list *list, bool *unfinished)
+{
+    json_int_t counts[4] = {0};
+    for (size_t i = 0; i < list->count; i++)
+        counts[list->items[i].state]++;
+    *unfinished = counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING] > 0;
+    return json_pack("{s:I,s:I,s:I,s:I}", "done", counts[GN_TRIAL_DONE], "failed",
+                     counts[GN_TRIAL_FAILED], "waiting", counts[GN_TRIAL_WAITING], "running",
+                     counts[GN_TRIAL_RUNNING]);
+}
+
+/* Every key that a trial sets, in order of appearance. */
+static json_t *parameters_json(const json_t *trials)
+{
+    json_t *seen = json_object(), *list = json_array(), *trial, *value;
+    size_t i;
+    const char *key;
+    json_array_foreach(trials, i, trial)
+    {
+        json_object_foreach(json_object_get(trial, "settings"), key, value)
+        {
+            if (!json_object_get(seen, key))
+                json_array_append_new(list, json_string(key));
+            json_object_set_new(seen, key, json_true());
+        }
+    }
+    json_decref(seen);
+    return list;
+}
+
+static json_t *copy_array(const json_t *array)
+{
+    return array ? json_deep_copy(array) : json_array();
+}
+
+gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_trial_list *list,
+                           const gn_ranking *ranking, json_t **out)
+{
+    json_t *trials = json_array(), *ranks = json_array();
+    bool unfinished = false;
+    *out = NULL;
+    gerne_status status = trials_json(ctx, list, trials);
+    if (status == GERNE_OK)
+        status = ranking_json(ctx, ranking, list, ranks);
+    if (status == GERNE_OK) {
+        json_t *counts = counts_json(list, &unfinished);
+        *out = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:b},s:b,s:o,s:o,s:o,s:O,s:O,s:o,s:o}",
+                         "gerne", gerne_version(), "kind", info->kind, "title", info->title,
+                         "command", info->command, "selection", "metric", info->metric, "split",
+                         info->split, "oracle", strcmp(info->split, "test") == 0, "complete",
+                         !unfinished && !info->more_to_come, "counts", counts, "notes",
+                         copy_array(info->notes), "parameters", parameters_json(trials), "trials",
+                         trials, "ranking", ranks, "tables", copy_array(info->tables), "figures",
+                         copy_array(info->figures));
+        if (!*out)
+            status = gn_fail(ctx, GERNE_ENOMEM,
+                             "no memory for the study's JSON, or its title is "
+                             "not UTF-8");
+    }
+    json_decref(trials);
+    json_decref(ranks);
+    return status;
+}
+
+gerne_status gn_study_write(gerne_ctx *ctx, const char *dir, const json_t *study)
+{
+    gn_text text = {0}, path = {0};
+    gerne_status status = gn_text_add(ctx, &path, "%s/study.json", dir);
+    if (status == GERNE_OK)
+        status = gn_json_print(ctx, study, &text);
+    if (status == GERNE_OK)
+        status = gn_file_write(ctx, path.bytes, text.bytes, text.size);
+    gn_text_free(&text);
+    gn_text_free(&path);
+    return status;
+}
