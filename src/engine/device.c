@@ -18,6 +18,30 @@ gerne_status gn_dnnl(gerne_ctx *ctx, dnnl_status_t status, const char *what)
     }
 }
 
+const char *gn_device_cpu(void)
+{
+    static const struct {
+        dnnl_cpu_isa_t isa;
+        const char *name;
+    } known[] = {
+        {dnnl_cpu_isa_sse41, "sse4.1"},
+        {dnnl_cpu_isa_avx, "avx"},
+        {dnnl_cpu_isa_avx2, "avx2"},
+        {dnnl_cpu_isa_avx2_vnni, "avx2_vnni"},
+        {dnnl_cpu_isa_avx512_mic, "avx512_mic"},
+        {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops"},
+        {dnnl_cpu_isa_avx512_core, "avx512_core"},
+        {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
+        {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
+        {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"},
+    };
+    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].isa == isa)
+            return known[i].name;
+    return "another";
+}
+
 /* oneDNN 2.6 computes in bfloat16 only with 512-bit vectors. */
 static bool cpu_has_bf16(void)
 {

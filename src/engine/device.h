@@ -19,6 +19,9 @@ void gn_device_close(gn_device *device);
 
 int gn_device_threads(const gn_device *device);
 gn_precision gn_device_precision(const gn_device *device);
+/* The instruction set that kernels are chosen for, such as "avx2". Layouts of weights and the last
+ * bits of sums depend on it. */
+const char *gn_device_cpu(void);
 bool gn_device_emulates(const gn_device *device); /* bf16 by rounding */
 
 /* Waits until everything asked for is done. */

@@ -15,6 +15,7 @@ static gerne_status read_head(gerne_ctx *ctx, const char *path, const gn_device 
 {
     const json_t *head = gn_checkpoint_head(last->checkpoint);
     const char *version = json_string_value(json_object_get(head, "gerne"));
+    const char *cpu = json_string_value(json_object_get(head, "cpu"));
     json_int_t threads = json_integer_value(json_object_get(head, "threads"));
     gn_position position = {0};
     bool found;
@@ -26,6 +27,13 @@ static gerne_status read_head(gerne_ctx *ctx, const char *path, const gn_device 
         gn_fail(ctx, GERNE_EUSAGE, "'%s' was written with %lld threads, not %d", path,
                 (long long)threads, gn_device_threads(device));
         gn_hint(ctx, "--threads %lld", (long long)threads);
+        return GERNE_EUSAGE;
+    }
+    if (!cpu || strcmp(cpu, gn_device_cpu()) != 0) {
+        gn_fail(ctx, GERNE_EUSAGE,
+                "'%s' was written on a processor with other instructions (%s, this one has %s)",
+                path, cpu ? cpu : "unknown", gn_device_cpu());
+        gn_hint(ctx, "the selected weights (--checkpoint best) can be read everywhere");
         return GERNE_EUSAGE;
     }
     GN_TRY(gn_checkpoint_take(last->checkpoint, "position", &position, sizeof position, &found));

@@ -6,8 +6,8 @@
 
 typedef struct gn_last gn_last;
 
-/* GERNE_EUSAGE when the run was made with another number of threads: weights are kept as the engine
- * lays them out. */
+/* GERNE_EUSAGE when the run was made with another number of threads or on another kind of CPU:
+ * weights are kept as the engine lays them out. */
 GERNE_CHECKED gerne_status gn_last_open(gerne_ctx *ctx, const char *path, const gn_device *device,
                                         gn_last **out);
 void gn_last_close(gn_last *last); /* takes NULL */

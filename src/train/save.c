@@ -95,10 +95,11 @@ static gerne_status head_of(gn_trainer *t, json_t **out)
     GN_TRY(gn_runlog_sync(t->log, &log));
     GN_TRY(gn_events_sync(t->events, &events));
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    *out = json_pack("{s:s,s:s,s:s,s:s,s:i,s:I,s:I,s:I}", "gerne", gerne_version(), "run_hash",
-                     t->run_hash, "data_fingerprint", t->fingerprint, "config", config.bytes,
-                     "threads", gn_device_threads(t->device), "log", (json_int_t)log, "events",
-                     (json_int_t)events, "batch", (json_int_t)gn_network_batch(t->networks[0]));
+    *out = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:I,s:I,s:I}", "gerne", gerne_version(), "run_hash",
+                     t->run_hash, "data_fingerprint", t->fingerprint, "config", config.bytes, "cpu",
+                     gn_device_cpu(), "threads", gn_device_threads(t->device), "log",
+                     (json_int_t)log, "events", (json_int_t)events, "batch",
+                     (json_int_t)gn_network_batch(t->networks[0]));
     gn_text_free(&config);
     return *out ? GERNE_OK : gn_fail(t->run.ctx, GERNE_ENOMEM, "out of memory");
 }
