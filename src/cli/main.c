@@ -111,7 +111,9 @@ static gerne_status dispatch(gn_cli *cli, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write, said in words */
+    /* A closed pipe or a file that may not grow is a failed write, said in words. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     gn_cli cli = {0};
     if (gerne_ctx_new(&cli.ctx) != GERNE_OK)
         return GN_EXIT_FAILED;

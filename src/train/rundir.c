@@ -55,15 +55,43 @@ gerne_status gn_rundir_start(gn_trainer *t)
     gerne_ctx *ctx = t->run.ctx;
     gn_text text = {0};
     const char *path;
+    t->made_dir = !gn_path_exists(t->dir);
     GN_TRY(gn_make_directory(ctx, t->dir));
     GN_TRY(gn_rundir_lock(ctx, t->dir, &t->lock));
     GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* somebody may have been faster */
+    t->fresh = true;
     GN_TRY(gn_path_of(t, "config.yaml", &path));
     gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
     if (status == GERNE_OK)
         status = gn_file_write(ctx, path, text.bytes, text.size);
     gn_text_free(&text);
     return status;
+}
+
+static void remove_file(const gn_trainer *t, const char *stem, const char *ending)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s%s", stem, ending);
+    unlinkat(t->lock, name, 0); /* most are not there */
+}
+
+void gn_rundir_undo(gn_trainer *t, gerne_status why)
+{
+    if (!t->fresh || (t->stepped && why != GERNE_EUSAGE))
+        return;
+    static const char *const files[] = {"config.yaml", "log.jsonl", GN_EVENTS_FILE, "last.ckpt",
+                                        "best.safetensors"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        remove_file(t, files[i], "");
+    for (int s = 0; s < t->stage_count; s++)
+        if (t->stages[s].table) {
+            remove_file(t, t->stages[s].name, ".safetensors");
+            remove_file(t, t->stages[s].table, ".ckpt");
+        }
+    if (t->made_dir)
+        rmdir(t->dir);
+    gn_log(t->run.ctx, GERNE_LOG_INFO, "nothing is left in '%s': the run did not get anywhere",
+           t->dir);
 }
 
 /* ---- going on ---- */
@@ -97,6 +125,10 @@ static const char *text_at(const json_t *head, const char *key)
 gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
 {
     gerne_ctx *ctx = t->run.ctx;
+    /* Weights are kept as the engine lays them out for this kind of CPU. */
+    if (strcmp(text_at(head, "cpu"), gn_device_cpu()) != 0)
+        return differs(t, "the instruction set of the processor", text_at(head, "cpu"),
+                       gn_device_cpu());
     if (strcmp(text_at(head, "run_hash"), t->run_hash) == 0)
         return GERNE_OK;
     if (strcmp(text_at(head, "gerne"), gerne_version()) != 0)

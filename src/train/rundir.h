@@ -18,8 +18,13 @@ GERNE_CHECKED gerne_status gn_rundir_start(gn_trainer *t);
 /* Removes the temporary files of a process that was killed; the caller holds the lock. */
 void gn_rundir_sweep(const char *path);
 
+/* Takes away what a new run has written, and the directory if it made it, when the run has no
+ * future: it failed before its first step, or its configuration turned out to be wrong (and a run
+ * that goes on cannot change that). Otherwise, and for a run that is resumed, does nothing. */
+void gn_rundir_undo(gn_trainer *t, gerne_status why);
+
 /* GERNE_EUSAGE that says what differs when the checkpoint belongs to another version,
- * configuration, data or number of threads. */
+ * configuration, data, number of threads or kind of CPU. */
 GERNE_CHECKED gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head);
 
 #endif

@@ -243,6 +243,7 @@ gerne_status gn_stage_run(gn_trainer *t)
         GN_TRY(watch(t));
         gn_update_average(t);
         t->at.step++;
+        t->stepped = true;
         bool evaluated = gn_evaluation_due(t, t->at.step);
         if (evaluated)
             GN_TRY(gn_evaluate_step(t));

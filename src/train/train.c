@@ -167,6 +167,18 @@ static gerne_status check_average(gn_trainer *t)
     return GERNE_EUSAGE;
 }
 
+static gerne_status check_metric(gn_trainer *t)
+{
+    if (t->config->select.metric != GN_METRIC_MINORITY_ACC ||
+        t->data->attributes == t->data->classes)
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "select.metric: minority_acc needs as many attributes as classes, not %u and %u",
+            t->data->attributes, t->data->classes);
+    gn_hint(t->run.ctx, "use gba or wga");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status hash_run(gn_trainer *t)
 {
     gn_text text = {0};
@@ -208,6 +220,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(settle_sizes(t));
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));
+    GN_TRY(check_metric(t));
     t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
     if (run->method->check)
@@ -368,6 +381,8 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
     GN_TRY(gn_rundir_check_empty(ctx, config->top.out));
     GN_TRY(gn_trainer_new(ctx, config, &t));
     gerne_status status = run_all(t, true, report, results);
+    if (status != GERNE_OK)
+        gn_rundir_undo(t, status);
     gn_trainer_close(t);
     return status;
 }

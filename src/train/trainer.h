@@ -52,6 +52,8 @@ typedef struct gn_trainer {
     const gn_run_config *config;
     const char *dir;
     int lock;
+    bool fresh, made_dir; /* started by this process, and in a directory of its own making */
+    bool stepped;         /* this process has taken a step */
     gn_arena *arena, *stage_arena;
     gn_dataset *data;
     gn_frozen *frozen; /* model.freeze body: data are its features, networks its heads; or NULL */
