@@ -1,0 +1,176 @@
+/* reproduce.c - gerne reproduce: a table or figure of the paper, with the paper's figures beside
+ * ours. */
+#include <string.h>
+
+#include "cli/command.h"
+#include "study/reproduce.h"
+
+typedef struct reproduce_flags {
+    const char *only, *method, *out, *cache;
+    int budget;
+    int64_t seeds, steps, threads;
+    bool list, print;
+} reproduce_flags;
+
+static reproduce_flags given;
+static gn_places places;
+
+#define FLAG(field) offsetof(reproduce_flags, field)
+#define BUDGETS     "quick|paper"
+
+static const gn_option options[] = {
+    {"only", GN_TEXT, FLAG(only),
+     .help = "cells by their beginnings, comma separated: c-mnist, c-mnist/0.5, c-mnist/0.5/known"},
+    {"method", GN_TEXT, FLAG(method), .help = "methods, comma separated: gerne,resampling,erm"},
+    {"seeds", GN_INT, FLAG(seeds), .fallback = "3", .min = 1, .max = 1000,
+     .help = "runs of a cell, with seeds 0, 1, ..."},
+    {"budget", GN_CHOICE, FLAG(budget), .fallback = "quick", .choices = BUDGETS,
+     .help = "quick: what a CPU does in minutes to hours (frozen bodies, shorter runs, marked so); "
+             "paper: the paper's own training"},
+    {"out", GN_TEXT, FLAG(out),
+     .help = "the study's directory (default: runs/reproduce-NAME); one that is there goes on"},
+    {"list", GN_BOOL, FLAG(list), .fallback = "false",
+     .help = "show the cells, what can run and what is missing; run nothing"},
+    {"print", GN_BOOL, FLAG(print), .fallback = "false",
+     .help = "print the configurations of the cells as YAML; run nothing"},
+    {"steps", GN_INT, FLAG(steps), .min = 1, .max = 1e9,
+     .help = "cut every run to so many steps, to see that all works; not a result"},
+    {"threads", GN_INT, FLAG(threads), .fallback = "0", .min = 0, .max = 1024,
+     .help = "threads of a run; 0 takes all processors"},
+    {"cache", GN_TEXT, FLAG(cache),
+     .help = "folder of what can be made again; ~/.cache/gerne when not given"},
+};
+
+static const char help[] =
+    "Runs cells of the paper's tables and figures from the configurations that the program "
+    "carries,\n"
+    "and puts the paper's figure beside ours: chosen on validation, and chosen by an oracle "
+    "(stamped\n"
+    "so). NAME is table1 or table2; 'gerne reproduce' alone lists all cells. Every cell and seed "
+    "is\n"
+    "a trial of a study in --out: what is done stays done, the same command goes on after a stop,\n"
+    "and several processes may work on one directory.\n"
+    "\n"
+    "  gerne reproduce --list\n"
+    "  gerne reproduce table1 --only c-mnist --mnist data/mnist\n"
+    "  gerne reproduce table1 --only c-mnist/0.5/known --method gerne --print\n"
+    "  gerne reproduce table2 --only waterbirds --data data\n"
+    "\n"
+    "Rows whose data is missing or whose method is not built yet are shown with the paper's "
+    "figure\n"
+    "alone. Written to --out: NAME.md, NAME.tex, NAME.json, study.json and every run's "
+    "directory.\n";
+
+static gerne_status setup(gn_cli *cli)
+{
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "What to run", options,
+                         sizeof options / sizeof options[0], &given));
+    return gn_config_add(cli->ctx, cli->config, "", "Where data lies", gn_place_options,
+                         gn_place_option_count, &places);
+}
+
+/* The command line as it was typed, for the study's record. */
+static gerne_status command_line(gn_cli *cli, const char **out)
+{
+    gn_text text = {0};
+    gerne_status status = gn_text_add(cli->ctx, &text, "gerne reproduce");
+    for (size_t i = 0; i < cli->argument_count && status == GERNE_OK; i++)
+        status = gn_text_add(cli->ctx, &text, " %s", cli->arguments[i]);
+    for (size_t i = 0; i < cli->flags.count && status == GERNE_OK; i++) {
+        const gn_setting *s = &cli->flags.list[i];
+        status = gn_text_add(cli->ctx, &text, " --%s %s", s->key, s->items[0]);
+    }
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(cli->ctx, cli->arena, text.bytes, out);
+    gn_text_free(&text);
+    return status;
+}
+
+static gerne_status check_name(gn_cli *cli, const char *name)
+{
+    const char *names[16];
+    char words[16][16];
+    size_t count = 0;
+    if (gn_choice_index(GN_REPRODUCE_CHOICES, name) >= 0)
+        return GERNE_OK;
+    while (count < 16 &&
+           *gn_choice_word(GN_REPRODUCE_CHOICES, (int)count, words[count], sizeof words[0])) {
+        names[count] = words[count];
+        count++;
+    }
+    const char *near = gn_nearest(name, names, count);
+    gn_fail(cli->ctx, GERNE_EUSAGE, "'%s' is no table or figure of the paper", name);
+    if (near)
+        gn_hint(cli->ctx, "did you mean '%s'? there are %s", near, GN_REPRODUCE_CHOICES);
+    else
+        gn_hint(cli->ctx, "there are %s", GN_REPRODUCE_CHOICES);
+    return GERNE_EUSAGE;
+}
+
+static gerne_status list_all(gn_cli *cli, gn_reproduce_options *asked)
+{
+    char name[16];
+    json_t *all = json_object();
+    for (int i = 0; *gn_choice_word(GN_REPRODUCE_CHOICES, i, name, sizeof name); i++) {
+        json_t *one = NULL;
+        asked->what = name;
+        gerne_status status = gn_reproduce_list(cli->ctx, asked, cli->json ? NULL : &cli->output,
+                                                cli->json ? &one : NULL);
+        if (status == GERNE_OK && !cli->json)
+            status = gn_text_add(cli->ctx, &cli->output, "\n");
+        json_object_set_new(all, name, one ? one : json_null());
+        if (status != GERNE_OK) {
+            json_decref(all);
+            return status;
+        }
+    }
+    if (cli->json)
+        return gn_output_json(cli, all);
+    json_decref(all);
+    return GERNE_OK;
+}
+
+static gerne_status run(gn_cli *cli)
+{
+    char budget[16];
+    json_t *document = NULL;
+    gn_text *report = cli->json ? NULL : &cli->output;
+    json_t **wanted = cli->json ? &document : NULL;
+    gn_reproduce_options asked = {
+        .only = given.only,
+        .method = given.method,
+        .budget = gn_choice_word(BUDGETS, given.budget, budget, sizeof budget),
+        .out = given.out,
+        .cache = given.cache,
+        .seeds = given.seeds,
+        .steps = given.steps,
+        .threads = given.threads,
+        .places = places,
+    };
+    if (!cli->argument_count) {
+        if (given.only || given.method || given.print) {
+            gn_fail(cli->ctx, GERNE_EUSAGE, "say which table or figure");
+            gn_hint(cli->ctx, "there are %s", GN_REPRODUCE_CHOICES);
+            return GERNE_EUSAGE;
+        }
+        return list_all(cli, &asked);
+    }
+    asked.what = cli->arguments[0];
+    GN_TRY(check_name(cli, asked.what));
+    GN_TRY(command_line(cli, &asked.command));
+    if (given.print)
+        return gn_reproduce_print(cli->ctx, &asked, &cli->output);
+    GN_TRY(given.list ? gn_reproduce_list(cli->ctx, &asked, report, wanted)
+                      : gn_reproduce(cli->ctx, &asked, report, wanted));
+    return document ? gn_output_json(cli, document) : GERNE_OK;
+}
+
+const gn_command gn_command_reproduce = {
+    .name = "reproduce",
+    .arguments = "[table1|table2]",
+    .summary = "Run a table or figure of the paper, and compare",
+    .help = help,
+    .max_arguments = 1,
+    .setup = setup,
+    .run = run,
+};
