@@ -67,12 +67,27 @@ bool gn_evaluation_due(const gn_trainer *t, int64_t step)
 
 /* ---- the log ---- */
 
+enum { LOGGED_GROUPS_MAX = 256 }; /* more would make the log larger than the model */
+
+/* Accuracies by group id with five digits, which are enough for a curve. */
+static json_t *group_accuracies(const gn_metrics *m)
+{
+    json_t *list = json_array();
+    size_t count = (size_t)m->classes * (size_t)m->attributes;
+    for (size_t g = 0; g < count; g++)
+        json_array_append_new(list, gn_json_number(round(1e5 * m->groups[g].acc) / 1e5));
+    return list;
+}
+
 static json_t *brief(const gn_metrics *m)
 {
-    return json_pack("{s:o,s:o,s:o,s:o,s:o}", "gba", gn_json_number(m->gba), "wga",
-                     gn_json_number(m->wga), "acc_avg", gn_json_number(m->acc_avg), "balanced_acc",
-                     gn_json_number(m->balanced_acc), "minority_acc",
-                     gn_json_number(m->minority_acc));
+    json_t *object =
+        json_pack("{s:o,s:o,s:o,s:o,s:o}", "gba", gn_json_number(m->gba), "wga",
+                  gn_json_number(m->wga), "acc_avg", gn_json_number(m->acc_avg), "balanced_acc",
+                  gn_json_number(m->balanced_acc), "minority_acc", gn_json_number(m->minority_acc));
+    if (object && (int64_t)m->classes * m->attributes <= LOGGED_GROUPS_MAX)
+        json_object_set_new(object, "groups", group_accuracies(m));
+    return object;
 }
 
 static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metrics *m)

@@ -237,6 +237,7 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     t->best_changed = true;
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
+    gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
     /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
     GN_TRY(gn_runlog_event(t->log, "end",
                            json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->started,

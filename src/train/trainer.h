@@ -135,6 +135,10 @@ GERNE_CHECKED gerne_status gn_path_of(gn_trainer *t, const char *name, const cha
 GERNE_CHECKED gerne_status gn_reuse_stage(gn_trainer *t, bool *found);
 GERNE_CHECKED gerne_status gn_keep_stage(gn_trainer *t);
 
+/* thumbnails.c: up to a dozen pictures of test samples of a group that were taken for another
+ * class, in errors/<row>_<y>_<a>_<pred>.png. A failure is a warning. */
+void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_t group);
+
 /* results.c */
 GERNE_CHECKED gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results);
 

@@ -1,0 +1,142 @@
+/* thumbnails.c - pictures of what the worst group got wrong, for people who look at the run.
+ *
+ * They are no part of the results: a run whose pictures cannot be written is as good as any.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "data/image.h"
+#include "train/rundir.h"
+#include "train/trainer.h"
+
+enum { PICTURES = 12, SIDE = 96 };
+
+typedef struct mistake {
+    size_t position;    /* in the test split */
+    double probability; /* of the class that was predicted */
+} mistake;
+
+/* The surest first; ties in the order of the samples. */
+static int surer(const void *left, const void *right)
+{
+    const mistake *a = left, *b = right;
+    if (a->probability != b->probability)
+        return a->probability > b->probability ? -1 : 1;
+    return a->position < b->position ? -1 : 1;
+}
+
+static gerne_status find_mistakes(gn_trainer *t, const gn_predictions *p, int32_t group,
+                                  mistake **out, size_t *count)
+{
+    *count = 0;
+    GN_TRY(gn_alloc(t->run.ctx, p->count, sizeof **out, "mistakes", out));
+    for (size_t i = 0; i < p->count; i++)
+        if (p->y[i] * p->attributes + p->a[i] == group && p->pred[i] != p->y[i])
+            (*out)[(*count)++] = (mistake){
+                .position = i,
+                .probability = p->probabilities[i * (size_t)p->classes + (size_t)p->pred[i]]};
+    if (*count)
+        qsort(*out, *count, sizeof **out, surer);
+    return GERNE_OK;
+}
+
+/* Large pictures are made small; small ones stay as they are. */
+static gerne_status shrink(gerne_ctx *ctx, gn_scratch *scratch, gn_image *image)
+{
+    size_t longer = image->height > image->width ? image->height : image->width;
+    if (longer <= SIDE)
+        return GERNE_OK;
+    size_t height = image->height * SIDE / longer, width = image->width * SIDE / longer;
+    height = height ? height : 1;
+    width = width ? width : 1;
+    const gn_resize resize = {.height = image->height,
+                              .width = image->width,
+                              .out_height = height,
+                              .out_width = width,
+                              .part_height = height,
+                              .part_width = width};
+    uint8_t *pixels;
+    GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_C, height * width * GN_CHANNELS, &pixels));
+    GN_TRY(gn_image_resize(ctx, scratch, image, &resize, pixels));
+    *image = (gn_image){height, width, pixels};
+    return GERNE_OK;
+}
+
+static gerne_status write_picture(gerne_ctx *ctx, const gn_dataset *images, gn_scratch *scratch,
+                                  size_t row, const char *path)
+{
+    uint8_t *pixels;
+    gn_text bytes = {0};
+    GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_D, images->dimension, &pixels));
+    GN_TRY(images->source->load(ctx, images->source, scratch, row, pixels, NULL));
+    gn_image image = {images->height, images->width, pixels};
+    GN_TRY(shrink(ctx, scratch, &image));
+    gerne_status status = gn_png_encode(ctx, &image, &bytes);
+    if (status == GERNE_OK)
+        status = gn_file_write(ctx, path, bytes.bytes, bytes.size);
+    gn_text_free(&bytes);
+    return status;
+}
+
+static gerne_status write_pictures(gn_trainer *t, const gn_dataset *images, const gn_predictions *p,
+                                   const mistake *list, size_t count)
+{
+    gn_scratch scratch = {0};
+    const char *folder, *path;
+    char name[96];
+    GN_TRY(gn_path_of(t, "errors", &folder));
+    GN_TRY(gn_make_directory(t->run.ctx, folder));
+    gn_rundir_sweep(folder);
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+        size_t at = list[i].position;
+        size_t row = gn_dataset_row(t->data, t->samples[GN_TEST].items[at]);
+        snprintf(name, sizeof name, "%zu_%d_%d_%d.png", row, (int)p->y[at], (int)p->a[at],
+                 (int)p->pred[at]);
+        status = gn_path_join(t->run.ctx, t->arena, folder, name, &path);
+        if (status == GERNE_OK)
+            status = write_picture(t->run.ctx, images, &scratch, row, path);
+    }
+    gn_scratch_free(&scratch);
+    return status;
+}
+
+/* Behind a frozen body the samples are features: the pictures they came from are opened again. */
+static gerne_status with_images(gn_trainer *t, const gn_predictions *p, const mistake *list,
+                                size_t count)
+{
+    gn_dataset *opened = NULL;
+    const gn_dataset *images = t->data;
+    if (t->frozen) {
+        GN_TRY(gn_dataset_open(t->run.ctx, &t->config->data, &opened));
+        images = opened;
+    }
+    gerne_status status = GERNE_OK;
+    if (images->field == GN_PIXELS && images->source)
+        status = write_pictures(t, images, p, list, count);
+    gn_dataset_close(opened);
+    return status;
+}
+
+static gerne_status write_all(gn_trainer *t, const gn_predictions *p, int32_t group)
+{
+    mistake *list;
+    size_t count;
+    gerne_status status = find_mistakes(t, p, group, &list, &count);
+    if (status == GERNE_OK && count)
+        status = with_images(t, p, list, count < PICTURES ? count : PICTURES);
+    gn_free(list);
+    return status;
+}
+
+void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_t group)
+{
+    bool pixels = t->frozen || t->data->field == GN_PIXELS;
+    if (!pixels || group < 0)
+        return;
+    if (write_all(t, predictions, group) != GERNE_OK)
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "no pictures of mistakes: %s",
+               gerne_message(t->run.ctx));
+}
