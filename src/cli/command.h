@@ -97,6 +97,7 @@ extern const gn_command gn_command_help;
 extern const gn_command gn_command_methods;
 extern const gn_command gn_command_models;
 extern const gn_command gn_command_predict;
+extern const gn_command gn_command_report;
 extern const gn_command gn_command_reproduce;
 extern const gn_command gn_command_train;
 

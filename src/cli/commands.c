@@ -9,6 +9,7 @@ const gn_command *const gn_commands[] = {
     &gn_command_train,
     &gn_command_eval,
     &gn_command_predict,
+    &gn_command_report,
     &gn_command_reproduce,
     &gn_command_methods,
     &gn_command_models,

@@ -1,7 +1,9 @@
 /* train.c - gerne train: one run into a run directory, or going on with one. */
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/command.h"
+#include "report/report.h"
 #include "train/train.h"
 
 typedef struct train_flags {
@@ -18,10 +20,10 @@ static const gn_option options[] = {
 
 static const char help[] =
     "Trains a network and writes everything about it into a directory (--out): config.yaml,\n"
-    "log.jsonl, results.json, predictions.csv of the test split, best.safetensors, last.ckpt and\n"
-    "a TensorBoard event file. Every key below can stand in the YAML file under its section; "
-    "flags\n"
-    "win over the file.\n"
+    "log.jsonl, results.json, predictions.csv of the test split, best.safetensors, last.ckpt, a\n"
+    "TensorBoard event file, pictures of the worst group's mistakes and report.html, which shows\n"
+    "all of it. Every key below can stand in the YAML file under its section; flags win over the\n"
+    "file.\n"
     "\n"
     "  gerne train --method.name erm --out runs/erm              the embedded synthetic data\n"
     "  gerne train --method.c 0.5 --method.beta 1 --out runs/gerne\n"
@@ -57,6 +59,21 @@ static gerne_status pick_flags(gn_cli *cli, bool own, gn_settings *out)
     return GERNE_OK;
 }
 
+/* The report comes after the run and cannot spoil it. A finished run that has one is left alone. */
+static gerne_status write_report(gn_cli *cli, const char *directory)
+{
+    const char *path;
+    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
+    if (gn_path_exists(path))
+        return GERNE_OK;
+    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
+        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
+        return GERNE_OK;
+    }
+    return cli->json ? GERNE_OK
+                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
+}
+
 static gerne_status start(gn_cli *cli, const gn_settings *flags, gn_text *report, json_t **results)
 {
     gn_settings file = {.arena = cli->arena};
@@ -68,6 +85,8 @@ static gerne_status start(gn_cli *cli, const gn_settings *flags, gn_text *report
         status = gn_run_config_new(cli->ctx, cli->argument_count ? &file : NULL, flags, &config);
     if (status == GERNE_OK)
         status = gn_train(cli->ctx, config, report, results);
+    if (status == GERNE_OK)
+        status = write_report(cli, config->top.out);
     gn_run_config_close(config);
     gn_settings_free(&file);
     return status;
@@ -81,7 +100,8 @@ static gerne_status resume(gn_cli *cli, const gn_settings *flags, gn_text *repor
         gn_hint(cli->ctx, "a run goes on with the configuration that it was started with");
         return GERNE_EUSAGE;
     }
-    return gn_train_resume(cli->ctx, given.resume, report, results);
+    GN_TRY(gn_train_resume(cli->ctx, given.resume, report, results));
+    return write_report(cli, given.resume);
 }
 
 static gerne_status train(gn_cli *cli, const gn_settings *flags)
@@ -89,8 +109,12 @@ static gerne_status train(gn_cli *cli, const gn_settings *flags)
     json_t *results = NULL;
     gn_text *report = cli->json ? NULL : &cli->output;
     json_t **wanted = cli->json ? &results : NULL;
-    GN_TRY(given.resume ? resume(cli, flags, report, wanted) : start(cli, flags, report, wanted));
-    return results ? gn_output_json(cli, results) : GERNE_OK;
+    gerne_status status =
+        given.resume ? resume(cli, flags, report, wanted) : start(cli, flags, report, wanted);
+    if (status == GERNE_OK && results)
+        return gn_output_json(cli, results);
+    json_decref(results);
+    return status;
 }
 
 static gerne_status run(gn_cli *cli)

@@ -1,0 +1,96 @@
+/* report.c - gerne report: runs and studies as one HTML file. */
+#include "report/report.h"
+
+#include "base/file.h"
+#include "cli/command.h"
+
+typedef struct report_options {
+    const char *out;
+} report_options;
+
+static const gn_option options[] = {
+    {"out", GN_TEXT, offsetof(report_options, out),
+     .help = "the file to write (report.html inside a single directory, or in the present folder "
+             "for several)"},
+};
+
+static const char help[] =
+    "Writes one HTML file about a run, several runs side by side, or a study: the worst group\n"
+    "first, then groups with intervals, mistakes, curves, the data's bias, what was asked and how\n"
+    "to repeat it. The file needs no network and can be read on a phone, printed and sent.\n"
+    "\n"
+    "  gerne report runs/gerne                        writes runs/gerne/report.html\n"
+    "  gerne report runs/erm runs/gerne --out both.html\n"
+    "  gerne report studies/cmnist\n"
+    "\n"
+    "Runs in one report must have seen the same data; differences are taken beside the first one.\n"
+    "A run that is still going, or was killed, is shown as far as it got.\n";
+
+static gerne_status setup(gn_cli *cli)
+{
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(report_options), &cli->options));
+    return gn_config_add(cli->ctx, cli->config, "", "Report", options, 1, cli->options);
+}
+
+static double fraction(const json_t *run, const char *key)
+{
+    return 100 * json_number_value(json_object_get(run, key));
+}
+
+static gerne_status print_run(gn_cli *cli, const json_t *run)
+{
+    const char *path = json_string_value(json_object_get(run, "path"));
+    const json_t *range = json_object_get(run, "wga_ci95");
+    if (!json_is_true(json_object_get(run, "complete")))
+        return gn_text_add(cli->ctx, &cli->output, "  %s: not finished\n", path);
+    if (!json_is_number(json_object_get(run, "wga")))
+        return gn_text_add(cli->ctx, &cli->output, "  %s: worst group n/a\n", path);
+    GN_TRY(gn_text_add(cli->ctx, &cli->output, "  %s: worst group %.2f%%", path,
+                       fraction(run, "wga")));
+    if (json_is_array(range))
+        GN_TRY(gn_text_add(cli->ctx, &cli->output, " (%.2f to %.2f)",
+                           100 * json_number_value(json_array_get(range, 0)),
+                           100 * json_number_value(json_array_get(range, 1))));
+    return gn_text_add(cli->ctx, &cli->output, ", mean of groups %.2f%%%s\n", fraction(run, "gba"),
+                       json_is_true(json_object_get(run, "oracle")) ? "  ORACLE" : "");
+}
+
+static gerne_status print(gn_cli *cli, const json_t *summary)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach(json_object_get(summary, "studies"), i, item) GN_TRY(gn_text_add(
+        cli->ctx, &cli->output, "  %s: %s\n", json_string_value(json_object_get(item, "path")),
+        json_is_true(json_object_get(item, "complete")) ? "complete study" : "unfinished study"));
+    json_array_foreach(json_object_get(summary, "runs"), i, item) GN_TRY(print_run(cli, item));
+    return gn_text_add(cli->ctx, &cli->output, "written to %s\n",
+                       json_string_value(json_object_get(summary, "report")));
+}
+
+static gerne_status run(gn_cli *cli)
+{
+    const report_options *given = cli->options;
+    json_t *summary;
+    if (cli->argument_count == 0) {
+        gn_fail(cli->ctx, GERNE_EUSAGE, "there is nothing to report on: no run and no study");
+        gn_hint(cli->ctx, "gerne report RUN, with the directory that 'gerne train --out' wrote");
+        return GERNE_EUSAGE;
+    }
+    GN_TRY(gn_report_write_summary(cli->ctx, cli->arguments, cli->argument_count, given->out,
+                                   &summary));
+    if (cli->json)
+        return gn_output_json(cli, summary);
+    gerne_status status = print(cli, summary);
+    json_decref(summary);
+    return status;
+}
+
+const gn_command gn_command_report = {
+    .name = "report",
+    .arguments = "RUN|STUDY...",
+    .summary = "Write runs or a study as one HTML file to look at",
+    .help = help,
+    .max_arguments = SIZE_MAX,
+    .setup = setup,
+    .run = run,
+};

@@ -1,0 +1,225 @@
+#include "report/page.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
+
+static void add_bytes(gn_page *page, const char *bytes, size_t size)
+{
+    if (page->status == GERNE_OK && size)
+        page->status = gn_text_add_bytes(page->ctx, &page->text, bytes, size);
+}
+
+static void add(gn_page *page, const char *text)
+{
+    add_bytes(page, text, strlen(text));
+}
+
+void gn_page_add(gn_page *page, const char *format, ...)
+{
+    char small[1024];
+    va_list list;
+    va_start(list, format);
+    int size = vsnprintf(small, sizeof small, format, list);
+    va_end(list);
+    if (page->status != GERNE_OK || size <= 0)
+        return;
+    if ((size_t)size < sizeof small) {
+        add_bytes(page, small, (size_t)size);
+        return;
+    }
+    char *large;
+    page->status = gn_alloc(page->ctx, (size_t)size + 1, 1, "a page", &large);
+    if (page->status != GERNE_OK)
+        return;
+    va_start(list, format);
+    vsnprintf(large, (size_t)size + 1, format, list);
+    va_end(list);
+    add_bytes(page, large, (size_t)size);
+    gn_free(large);
+}
+
+static const char *entity(unsigned char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F ? REPLACEMENT : NULL;
+    }
+}
+
+/* Bytes of the character that starts here. */
+static size_t character_size(const char *text)
+{
+    size_t size = 1;
+    while (((unsigned char)text[size] & 0xC0) == 0x80)
+        size++;
+    return size;
+}
+
+static void add_escaped(gn_page *page, const char *text, size_t characters)
+{
+    bool valid = gn_is_utf8(text);
+    while (*text && characters--) {
+        unsigned char c = (unsigned char)*text;
+        size_t size = valid && c >= 0x80 ? character_size(text) : 1;
+        const char *other = c >= 0x80 && !valid ? REPLACEMENT : entity(c);
+        if (other)
+            add(page, other);
+        else
+            add_bytes(page, text, size);
+        text += size;
+    }
+}
+
+void gn_page_text(gn_page *page, const char *text)
+{
+    if (text)
+        add_escaped(page, text, SIZE_MAX);
+}
+
+void gn_page_text_cut(gn_page *page, const char *text, size_t characters)
+{
+    if (!text)
+        return;
+    bool valid = gn_is_utf8(text);
+    size_t length = 0;
+    for (const char *at = text; *at && length <= characters; length++)
+        at += valid && (unsigned char)*at >= 0x80 ? character_size(at) : 1;
+    if (length <= characters) {
+        gn_page_text(page, text);
+        return;
+    }
+    add_escaped(page, text, characters ? characters - 1 : 0);
+    add(page, GN_ELLIPSIS);
+}
+
+void gn_page_base64(gn_page *page, const void *bytes, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = bytes;
+    for (size_t i = 0; i < size; i += 3) {
+        size_t left = size - i < 3 ? size - i : 3;
+        unsigned value = (unsigned)in[i] << 16;
+        value |= left > 1 ? (unsigned)in[i + 1] << 8 : 0;
+        value |= left > 2 ? (unsigned)in[i + 2] : 0;
+        char out[4] = {digits[value >> 18], digits[value >> 12 & 63],
+                       left > 1 ? digits[value >> 6 & 63] : '=',
+                       left > 2 ? digits[value & 63] : '='};
+        add_bytes(page, out, sizeof out);
+    }
+}
+
+void gn_page_shell(gn_page *page, const char *argument)
+{
+    bool plain = *argument != '\0';
+    for (const char *c = argument; *c && plain; c++)
+        plain = isalnum((unsigned char)*c) || strchr("/._-+=:,@%", *c);
+    if (plain) {
+        gn_page_text(page, argument);
+        return;
+    }
+    add(page, "&#39;");
+    for (const char *c = argument; *c;) {
+        size_t run = strcspn(c, "'");
+        char piece[256];
+        size_t size = run < sizeof piece ? run : sizeof piece - 1;
+        memcpy(piece, c, size);
+        piece[size] = '\0';
+        if (size < run) /* the next piece goes on with a whole character */
+            gn_mend_end(piece);
+        gn_page_text(page, piece);
+        c += strlen(piece) ? strlen(piece) : size;
+        if (*c == '\'') {
+            add(page, "&#39;\\&#39;&#39;");
+            c++;
+        }
+    }
+    add(page, "&#39;");
+}
+
+gerne_status gn_page_status(const gn_page *page)
+{
+    return page->status;
+}
+
+void gn_page_free(gn_page *page)
+{
+    gn_text_free(&page->text);
+}
+
+/* ---- numbers ---- */
+
+/* A true minus sign, and no sign before what is rounded to zero. */
+static gn_shown with_minus(const char *number, const char *unit)
+{
+    gn_shown shown;
+    bool negative = *number == '-' && strpbrk(number, "123456789");
+    number += *number == '-';
+    snprintf(shown.text, sizeof shown.text, "%s%s%s", negative ? GN_MINUS : "", number, unit);
+    return shown;
+}
+
+static gn_shown not_available(void)
+{
+    return (gn_shown){"n/a"};
+}
+
+gn_shown gn_show_percent(double fraction, int decimals)
+{
+    char number[32];
+    if (!isfinite(fraction) || fabs(fraction) > 1e9)
+        return not_available();
+    snprintf(number, sizeof number, "%.*f", decimals, 100 * fraction);
+    return with_minus(number, GN_NARROW_SPACE "%");
+}
+
+gn_shown gn_show_points(double fraction, int decimals)
+{
+    char number[32];
+    if (!isfinite(fraction) || fabs(fraction) > 1e9)
+        return not_available();
+    snprintf(number, sizeof number, "%.*f", decimals, 100 * fraction);
+    gn_shown shown = with_minus(number, "");
+    if (fraction > 0 && strpbrk(number, "123456789"))
+        snprintf(shown.text, sizeof shown.text, "+%s", number);
+    return shown;
+}
+
+gn_shown gn_show_number(double value)
+{
+    char number[32];
+    if (isinf(value))
+        return (gn_shown){"\xE2\x88\x9E"};
+    if (isnan(value))
+        return not_available();
+    snprintf(number, sizeof number, "%.4g", value);
+    return with_minus(number, "");
+}
+
+gn_shown gn_show_count(uint64_t count)
+{
+    char digits[32];
+    gn_shown shown = {""};
+    int size = snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
+    size_t used = 0;
+    for (int i = 0; i < size; i++) {
+        bool gap = size > 4 && i > 0 && (size - i) % 3 == 0;
+        used += (size_t)snprintf(shown.text + used, sizeof shown.text - used, "%s%c",
+                                 gap ? GN_NARROW_SPACE : "", digits[i]);
+    }
+    return shown;
+}

@@ -1,0 +1,247 @@
+#include "report/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "report/page.h"
+
+enum { CONFIG_LIMIT = 1 << 20, STUDY_LIMIT = 1 << 28, PATH_BYTES = 4096 };
+
+/* ---- small services ---- */
+
+double gn_json_real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+const char *gn_json_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+bool gn_json_range(const json_t *object, const char *key, double *lo, double *hi)
+{
+    const json_t *list = json_object_get(object, key);
+    const json_t *first = json_array_get(list, 0), *second = json_array_get(list, 1);
+    bool there = json_is_number(first) && json_is_number(second);
+    *lo = there ? json_number_value(first) : NAN;
+    *hi = there ? json_number_value(second) : NAN;
+    return there;
+}
+
+gerne_status gn_record_path(gn_run_record *run, const char *name, const char **out)
+{
+    return gn_path_join(run->ctx, run->arena, run->path, name, out);
+}
+
+gerne_status gn_note(gn_run_record *run, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    gn_mend_end(text);
+    GN_TRY(gn_grow(run->ctx, &run->notes, &run->note_capacity, run->note_count + 1,
+                   sizeof *run->notes, "notes"));
+    GN_TRY(gn_arena_copy_text(run->ctx, run->arena, text, &run->notes[run->note_count]));
+    run->note_count++;
+    return GERNE_OK;
+}
+
+const char *gn_run_setting(gn_run_record *run, const char *key)
+{
+    const gn_setting *setting = gn_settings_find(&run->config, key);
+    const char *copy = NULL;
+    if (!setting || !setting->count)
+        return NULL;
+    if (setting->count == 1)
+        return setting->items[0];
+    gn_text joined = {0};
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < setting->count && status == GERNE_OK; i++)
+        status = gn_text_add(run->ctx, &joined, "%s%s", i ? ", " : "", setting->items[i]);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(run->ctx, run->arena, joined.bytes, &copy);
+    gn_text_free(&joined);
+    return status == GERNE_OK ? copy : NULL;
+}
+
+const char *gn_group_name(const gn_run_record *run, size_t group, char *out, size_t size)
+{
+    size_t y = group / run->attributes, a = group % run->attributes;
+    if (y >= run->classes)
+        snprintf(out, size, "group %zu", group);
+    else if (run->attributes == 1)
+        snprintf(out, size, "%s", run->class_names[y]);
+    else
+        snprintf(out, size, "%s " GN_DOT " %s", run->class_names[y], run->attribute_names[a]);
+    gn_mend_end(out);
+    return out;
+}
+
+const char *gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path)
+{
+    char absolute[PATH_BYTES];
+    const char *copy = path;
+    if (strcmp(path, ".") == 0 && getcwd(absolute, sizeof absolute))
+        path = absolute;
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    size_t begin = size;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    char *name;
+    if (begin == size || gn_arena_alloc(ctx, arena, size - begin + 1, 1, &name) != GERNE_OK)
+        return copy;
+    memcpy(name, path + begin, size - begin);
+    return name;
+}
+
+/* ---- what is there ---- */
+
+static bool has(const char *directory, const char *name)
+{
+    char path[PATH_BYTES];
+    int size = snprintf(path, sizeof path, "%s/%s", directory, name);
+    return size > 0 && (size_t)size < sizeof path && gn_path_exists(path);
+}
+
+gerne_status gn_record_kind(gerne_ctx *ctx, const char *path, bool *is_study)
+{
+    *is_study = has(path, "study.json");
+    if (*is_study || has(path, "config.yaml") || has(path, "results.json"))
+        return GERNE_OK;
+    if (!gn_path_exists(path))
+        return gn_fail(ctx, GERNE_EUSAGE, "there is no directory '%s'", path);
+    if (!gn_is_directory(path)) {
+        gn_fail(ctx, GERNE_EUSAGE, "'%s' is a file, not the directory of a run or study", path);
+        gn_hint(ctx, "give the directory that 'gerne train --out' wrote");
+        return GERNE_EUSAGE;
+    }
+    if (has(path, "ledger.sqlite")) {
+        gn_fail(ctx, GERNE_EUSAGE, "the study in '%s' has no study.json yet", path);
+        gn_hint(ctx, "it is written when the study ends or is interrupted; start it again to "
+                     "go on");
+        return GERNE_EUSAGE;
+    }
+    gn_fail(ctx, GERNE_EUSAGE,
+            "'%s' is neither a run nor a study: it has no config.yaml, results.json or study.json",
+            path);
+    gn_hint(ctx, "give the directory that 'gerne train --out' or 'gerne tune' wrote");
+    return GERNE_EUSAGE;
+}
+
+/* A trainer holds its directory with flock. */
+static bool in_use(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return false;
+    bool held = flock(folder, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(folder);
+    return held;
+}
+
+static gerne_status read_config(gn_run_record *run)
+{
+    const char *path;
+    GN_TRY(gn_record_path(run, "config.yaml", &path));
+    if (!gn_path_exists(path))
+        return gn_note(run, "config.yaml is missing: what was asked is known only in part.");
+    GN_TRY(gn_file_read(run->ctx, path, CONFIG_LIMIT, &run->config_text));
+    return gn_settings_parse(run->ctx, run->config_text.bytes ? run->config_text.bytes : "",
+                             run->config_text.size, path, &run->config);
+}
+
+static gerne_status say_unfinished(gn_run_record *run)
+{
+    if (run->results)
+        return GERNE_OK;
+    run->running = in_use(run->path);
+    if (run->running)
+        return gn_note(run, "The run is still going: this is what there was when the report was "
+                            "written. Write it again when the run has ended.");
+    return gn_note(run, "The run has not finished (no results.json): it was stopped, or it failed. "
+                        "'gerne train --resume' goes on where it was.");
+}
+
+/* What the configuration tells where the results do not. */
+static void fill_from_config(gn_run_record *run)
+{
+    const char *seed = gn_run_setting(run, "seed");
+    int64_t number;
+    if (!run->method)
+        run->method = gn_run_setting(run, "method.name");
+    if (!run->results && seed && gn_parse_int(seed, &number))
+        run->seed = (json_int_t)number;
+    if (!run->selection.metric)
+        run->selection.metric = gn_run_setting(run, "select.metric");
+    if (!run->selection.split) {
+        run->selection.split = gn_run_setting(run, "select.split");
+        run->selection.oracle = run->selection.split && strcmp(run->selection.split, "test") == 0;
+    }
+}
+
+gerne_status gn_run_record_read(gerne_ctx *ctx, gn_arena *arena, const char *path,
+                                gn_run_record *out)
+{
+    *out = (gn_run_record){.ctx = ctx,
+                           .arena = arena,
+                           .path = path,
+                           .seconds = NAN,
+                           .config = {.arena = arena},
+                           .selection = {.epoch = NAN, .step = NAN}};
+    out->name = gn_base_name(ctx, arena, path);
+    GN_TRY(read_config(out));
+    GN_TRY(gn_read_results(out));
+    GN_TRY(say_unfinished(out));
+    GN_TRY(gn_read_log(out));
+    fill_from_config(out);
+    GN_TRY(gn_read_predictions(out));
+    return gn_read_pictures(out);
+}
+
+void gn_run_record_free(gn_run_record *run)
+{
+    gn_settings_free(&run->config);
+    gn_text_free(&run->config_text);
+    json_decref(run->results);
+    json_decref(run->start);
+    for (size_t i = 0; i < run->stage_count; i++)
+        gn_curves_close(&run->stages[i].curves);
+    for (size_t i = 0; i < run->picture_count; i++)
+        gn_text_free(&run->pictures[i].png);
+    gn_free(run->rows);
+    gn_free(run->notes);
+}
+
+gerne_status gn_study_record_read(gerne_ctx *ctx, const char *path, gn_study_record *out)
+{
+    char file[PATH_BYTES];
+    gn_text text = {0};
+    out->path = path;
+    snprintf(file, sizeof file, "%s/study.json", path);
+    gerne_status status = gn_file_read(ctx, file, STUDY_LIMIT, &text);
+    if (status == GERNE_OK)
+        status = gn_json_parse(ctx, text.bytes ? text.bytes : "", text.size, file, &out->study);
+    gn_text_free(&text);
+    GN_TRY(status);
+    if (!json_is_object(out->study))
+        return gn_fail(ctx, GERNE_EDATA, "%s is not the description of a study", file);
+    return GERNE_OK;
+}
+
+void gn_study_record_free(gn_study_record *study)
+{
+    json_decref(study->study);
+}

@@ -1,0 +1,341 @@
+/* section_comparison.c - several runs of one dataset side by side. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/plot.h"
+#include "report/sections.h"
+
+enum { NAME_BYTES = 256, HEAT_RUNS = 8 };
+
+/* ---- verdict ---- */
+
+static const gn_run_record *best_of(const gn_run_record *runs, size_t count)
+{
+    const gn_run_record *best = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].test.there && isfinite(runs[i].test.wga) &&
+            (!best || runs[i].test.wga > best->test.wga))
+            best = &runs[i];
+    return best;
+}
+
+static void add_verdict(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    const gn_run_record *best = best_of(runs, count);
+    bool first = true;
+    if (!best) {
+        gn_page_add(page, "<p class=\"verdict\">None of the %zu runs has finished</p>\n", count);
+        return;
+    }
+    gn_page_add(page, "<p class=\"verdict\">The best worst group is that of ");
+    gn_page_text(page, best->name);
+    gn_page_add(page, ": %s", gn_show_percent(best->test.wga, 1).text);
+    if (isfinite(best->test.wga_lo))
+        gn_page_add(page, " <span>(95" GN_NARROW_SPACE "%% interval %s)</span>",
+                    gn_interval_words(best->test.wga_lo, best->test.wga_hi).text);
+    gn_page_add(page, "</p>\n<p class=\"lead\">Beside it: ");
+    for (size_t i = 0; i < count && i < 12; i++) {
+        if (&runs[i] == best)
+            continue;
+        gn_page_add(page, "%s", first ? "" : "; ");
+        first = false;
+        gn_page_text(page, runs[i].name);
+        if (runs[i].test.there)
+            gn_page_add(page, " %s", gn_show_percent(runs[i].test.wga, 1).text);
+        else
+            gn_page_add(page, " not finished");
+    }
+    gn_page_add(page, ".</p>\n");
+}
+
+/* ---- the table ---- */
+
+static void add_choice(gn_page *page, const gn_run_record *run)
+{
+    if (run->selection.oracle)
+        gn_page_add(page, "<span class=\"stamp oracle\">ORACLE</span>");
+    else
+        gn_page_text(page, run->selection.metric ? run->selection.metric : "n/a");
+}
+
+static void add_row(gn_page *page, const gn_run_record *run, const gn_scale *scale, bool best)
+{
+    const gn_split_record *t = &run->test;
+    char title[128];
+    gn_page_add(page, "<tr><td class=\"name\">%s", best ? "<b>" : "");
+    gn_page_text(page, run->name);
+    gn_page_add(page, "%s <small>", best ? "</b>" : "");
+    gn_page_text(page, run->method ? run->method : "");
+    gn_page_add(page, ", seed %lld</small></td>", (long long)run->seed);
+    if (!t->there) {
+        gn_page_add(page, "<td colspan=\"5\"><span class=\"stamp open\">%s</span></td></tr>",
+                    run->running ? "still running" : "not finished");
+        return;
+    }
+    snprintf(title, sizeof title, "worst group %s (95 %% interval %s)",
+             gn_show_percent(t->wga, 2).text, gn_interval_words(t->wga_lo, t->wga_hi).text);
+    gn_page_add(page, "<td class=\"n\">%s <small>%s</small></td><td class=\"plotcell\">",
+                gn_show_percent(t->wga, 2).text, gn_interval_words(t->wga_lo, t->wga_hi).text);
+    gn_whisker(page, scale, t->wga, t->wga_lo, t->wga_hi, best ? 1 : 0, title);
+    gn_page_add(page, "</td><td class=\"n\">%s <small>%s</small></td><td class=\"n\">%s</td><td>",
+                gn_show_percent(t->gba, 2).text, gn_interval_words(t->gba_lo, t->gba_hi).text,
+                gn_show_percent(t->acc_avg, 2).text);
+    add_choice(page, run);
+    gn_page_add(page, "</td></tr>\n");
+}
+
+static void add_table(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    double least = 1;
+    const gn_run_record *best = best_of(runs, count);
+    for (size_t i = 0; i < count; i++) {
+        double end = isfinite(runs[i].test.wga_lo) ? runs[i].test.wga_lo : runs[i].test.wga;
+        if (runs[i].test.there && isfinite(end))
+            least = fmin(least, end);
+    }
+    gn_scale scale = gn_whisker_scale(least);
+    gn_page_add(page, "<h2>Side by side</h2>\n<div class=\"scroll\"><table><thead><tr><th>run</th>"
+                      "<th class=\"n\">worst group <small>95 %% interval</small></th>"
+                      "<th class=\"plotcell\">");
+    gn_whisker_head(page, &scale);
+    gn_page_add(page, "</th><th class=\"n\">mean of groups <small>95 %% interval</small></th>"
+                      "<th class=\"n\">all samples</th><th>chosen by</th></tr></thead><tbody>\n");
+    for (size_t i = 0; i < count; i++)
+        add_row(page, &runs[i], &scale, &runs[i] == best);
+    gn_page_add(page, "</tbody></table></div>\n");
+}
+
+static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    size_t oracle = 0, unfinished = 0, unknown = 0;
+    for (size_t i = 0; i < count; i++) {
+        oracle += runs[i].selection.oracle;
+        unfinished += !runs[i].results;
+        unknown += !runs[i].fingerprint;
+    }
+    if (!(oracle && oracle < count) && !unfinished && !unknown)
+        return;
+    gn_page_add(page, "<ul class=\"remarks\">");
+    if (oracle && oracle < count)
+        gn_page_add(page,
+                    "<li>%zu of %zu runs chose their checkpoint on the test split (oracle): "
+                    "their figures flatter them beside the others.</li>",
+                    oracle, count);
+    if (unfinished)
+        gn_page_add(page, "<li>%zu of %zu runs %s not finished and shown as far as they got.</li>",
+                    unfinished, count, unfinished == 1 ? "is" : "are");
+    if (unknown)
+        gn_page_add(page,
+                    "<li>%zu of %zu runs do not tell which data they saw: whether they are "
+                    "comparable could not be checked.</li>",
+                    unknown, count);
+    gn_page_add(page, "</ul>\n");
+}
+
+/* ---- paired ---- */
+
+static void add_pair_row(gn_page *page, const gn_run_record *other, const gn_paired *d)
+{
+    gn_page_add(page, "<tr><td class=\"name\">");
+    gn_page_text(page, other->name);
+    if (!d->there) {
+        gn_page_add(page, "</td><td colspan=\"4\"><small>not paired: predictions are missing or of "
+                          "other samples</small></td></tr>");
+        return;
+    }
+    gn_page_add(page,
+                "</td><td class=\"n\">%s</td><td class=\"n\">%s <small>%s to %s</small></td>"
+                "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>",
+                gn_show_points(d->wga, 2).text, gn_show_points(d->gba, 2).text,
+                gn_show_points(d->gba_lo, 2).text, gn_show_points(d->gba_hi, 2).text,
+                gn_show_points(d->acc, 2).text,
+                d->mcnemar < 0.0001 ? "&lt; 0.0001" : gn_show_number(d->mcnemar).text);
+}
+
+static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    const gn_run_record *first = &runs[0];
+    if (!first->row_count)
+        return;
+    gn_page_add(page, "<h2>Differences, sample by sample</h2>\n<p>Each run beside ");
+    gn_page_text(page, first->name);
+    gn_page_add(page,
+                ", on the same %s test samples, in percentage points.</p>\n"
+                "<div class=\"scroll\"><table><thead><tr><th>run</th><th class=\"n\">worst "
+                "group</th><th class=\"n\">mean of groups <small>95 %% interval</small></th>"
+                "<th class=\"n\">all samples</th><th class=\"n\">p</th></tr></thead>"
+                "<tbody>\n",
+                gn_show_count(first->row_count).text);
+    for (size_t i = 1; i < count && page->status == GERNE_OK; i++) {
+        gn_paired d;
+        page->status = gn_paired_difference(first, &runs[i], &d);
+        add_pair_row(page, &runs[i], &d);
+    }
+    gn_page_add(page, "</tbody></table></div><p class=\"note\">p: exact McNemar test over all "
+                      "samples. The seed of training is not part of these intervals; "
+                      "<code>gerne eval --predictions A --compare B</code> has the interval of the "
+                      "worst group's difference.</p>\n");
+}
+
+/* ---- curves ---- */
+
+static bool take_curve(gn_page *page, gn_arena *arena, const gn_run_record *run, const char *column,
+                       gn_series *out)
+{
+    const gn_curves *c = run->stage_count ? &run->stages[run->stage_count - 1].curves : NULL;
+    ptrdiff_t at = c ? gn_curves_find(c, column) : -1;
+    double *values;
+    if (at < 0 || !c->rows || page->status != GERNE_OK)
+        return false;
+    page->status = gn_arena_alloc(page->ctx, arena, 2 * c->rows, sizeof *values, &values);
+    if (page->status != GERNE_OK)
+        return false;
+    for (size_t i = 0; i < c->rows; i++) {
+        values[i] = gn_curves_at(c, 0, i);
+        values[c->rows + i] = 100 * gn_curves_at(c, (size_t)at, i);
+    }
+    *out = (gn_series){.name = run->name, .x = values, .y = values + c->rows, .count = c->rows};
+    return true;
+}
+
+static void add_curve(gn_page *page, gn_arena *arena, const gn_run_record *runs, size_t count,
+                      const char *column, const char *title)
+{
+    gn_series *series;
+    size_t used = 0;
+    if (page->status != GERNE_OK)
+        return;
+    page->status = gn_arena_alloc(page->ctx, arena, count, sizeof *series, &series);
+    for (size_t i = 0; i < count && page->status == GERNE_OK; i++)
+        if (take_curve(page, arena, &runs[i], column, &series[used])) {
+            series[used].colour = (int)(i % GN_COLOURS);
+            series[used].dashed = i / GN_COLOURS % 2;
+            used++;
+        }
+    gn_plot_draw(page, &(gn_plot){.title = title,
+                                  .x = {.label = "step", .min = NAN, .max = NAN},
+                                  .y = {.label = "accuracy", .unit = "%", .min = NAN, .max = 100},
+                                  .series = series,
+                                  .count = used,
+                                  .mark = NAN});
+}
+
+static void add_curves(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    gn_page_add(page, "<h2>Over time</h2>\n<div class=\"pair\">");
+    add_curve(page, runs[0].arena, runs, count, "val/wga", "Worst group on validation");
+    add_curve(page, runs[0].arena, runs, count, "val/gba", "Mean of groups on validation");
+    gn_page_add(page, "</div>\n");
+}
+
+/* ---- groups ---- */
+
+typedef struct least_group {
+    size_t id;
+    double acc;
+} least_group;
+
+static int by_accuracy(const void *left, const void *right)
+{
+    const least_group *a = left, *b = right;
+    if (a->acc != b->acc)
+        return a->acc < b->acc ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const least_group *a = left, *b = right;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static size_t find_least(const gn_run_record *runs, size_t count, least_group *out)
+{
+    size_t used = 0, groups = (size_t)runs[0].classes * runs[0].attributes;
+    for (size_t g = 0; g < groups; g++) {
+        double least = INFINITY;
+        for (size_t i = 0; i < count; i++)
+            if (runs[i].test.there && isfinite(runs[i].test.groups[g].acc))
+                least = fmin(least, runs[i].test.groups[g].acc);
+        if (isfinite(least))
+            out[used++] = (least_group){g, least};
+    }
+    qsort(out, used, sizeof *out, by_accuracy);
+    if (used > GN_ROWS_SHOWN)
+        return GN_ROWS_SHOWN;
+    qsort(out, used, sizeof *out, by_id);
+    return used;
+}
+
+static void add_group_cells(gn_page *page, const gn_run_record *runs, size_t count, size_t id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!runs[i].test.there)
+            continue;
+        const gn_group_record *g = &runs[i].test.groups[id];
+        bool worst = (ptrdiff_t)id == runs[i].test.worst;
+        if (isfinite(g->acc))
+            gn_page_add(page,
+                        "<td class=\"bad%s%s\" style=\"--v:%.3f\" title=\"95 %% interval %s\">%s"
+                        "</td>",
+                        1 - g->acc > 0.5 ? " strong" : "", worst ? " own" : "", 1 - g->acc,
+                        gn_interval_words(g->lo, g->hi).text, gn_show_percent(g->acc, 1).text);
+        else
+            gn_page_add(page, "<td class=\"none\">n/a</td>");
+    }
+}
+
+static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    least_group *list = NULL;
+    char name[NAME_BYTES];
+    size_t groups = (size_t)runs[0].classes * runs[0].attributes;
+    if (page->status != GERNE_OK || !groups || count > HEAT_RUNS || !best_of(runs, count))
+        return;
+    page->status = gn_alloc(page->ctx, groups, sizeof *list, "groups", &list);
+    size_t shown = page->status == GERNE_OK ? find_least(runs, count, list) : 0;
+    if (shown) {
+        gn_page_add(page,
+                    "<h2>Groups</h2>\n<p>%s Darker is worse; outlined is each run's worst "
+                    "group.</p>\n<div class=\"scroll\"><table class=\"heat\"><thead><tr><th>"
+                    "</th>",
+                    shown < groups ? "The groups that some run does worst on." : "");
+        for (size_t i = 0; i < count; i++)
+            if (runs[i].test.there) {
+                gn_page_add(page, "<th>");
+                gn_page_text_cut(page, runs[i].name, 40);
+                gn_page_add(page, "</th>");
+            }
+        gn_page_add(page, "</tr></thead><tbody>\n");
+        for (size_t k = 0; k < shown; k++) {
+            gn_page_add(page, "<tr><th>");
+            gn_page_text_cut(page, gn_group_name(&runs[0], list[k].id, name, sizeof name), 80);
+            gn_page_add(page, "</th>");
+            add_group_cells(page, runs, count, list[k].id);
+            gn_page_add(page, "</tr>");
+        }
+        gn_page_add(page, "</tbody></table></div>\n");
+    }
+    gn_free(list);
+}
+
+void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count)
+{
+    add_verdict(page, runs, count);
+    add_warnings(page, runs, count);
+    add_table(page, runs, count);
+    add_paired(page, runs, count);
+    add_groups(page, runs, count);
+    add_curves(page, runs, count);
+    gn_page_add(page, "<h2>Every run by itself</h2>\n");
+    for (size_t i = 0; i < count; i++) {
+        gn_page_add(page, "<details class=\"run\"><summary>");
+        gn_page_text(page, runs[i].name);
+        gn_page_add(page, "</summary>\n");
+        gn_section_verdict(page, &runs[i]);
+        gn_sections_of_run(page, &runs[i]);
+        gn_page_add(page, "</details>\n");
+    }
+}

@@ -1,0 +1,209 @@
+/* section_curves.c - losses and accuracies over time. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/plot.h"
+#include "report/sections.h"
+
+enum { LINES_MAX = 300, COLOURED_GROUPS = 5, NAME_BYTES = 256 };
+
+/* Series of one plot, with their values in an arena of their own. */
+typedef struct lines {
+    gn_page *page;
+    gn_arena *arena;
+    gn_series series[LINES_MAX];
+    size_t count;
+} lines;
+
+/* Copies a column, times a factor. */
+static double *column_values(lines *l, const gn_curves *curves, size_t column, double factor)
+{
+    double *values = NULL;
+    if (l->page->status == GERNE_OK)
+        l->page->status = gn_arena_alloc(l->page->ctx, l->arena, curves->rows ? curves->rows : 1,
+                                         sizeof *values, &values);
+    for (size_t i = 0; values && i < curves->rows; i++)
+        values[i] = factor * gn_curves_at(curves, column, i);
+    return values;
+}
+
+/* Adds the column as a line when it is there; true then. */
+static bool add_line(lines *l, const gn_curves *curves, const char *column, const char *name,
+                     double factor, int colour, bool dashed)
+{
+    ptrdiff_t at = gn_curves_find(curves, column);
+    if (at < 0 || l->count == LINES_MAX)
+        return false;
+    const double *x = column_values(l, curves, 0, 1);
+    const double *y = column_values(l, curves, (size_t)at, factor);
+    if (!x || !y)
+        return false;
+    l->series[l->count++] = (gn_series){
+        .name = name, .x = x, .y = y, .count = curves->rows, .colour = colour, .dashed = dashed};
+    return true;
+}
+
+static gn_plot plot_of(const lines *l, const char *title, const char *label, const char *unit)
+{
+    return (gn_plot){.title = title,
+                     .x = {.label = "step", .min = NAN, .max = NAN},
+                     .y = {.label = label, .unit = unit, .min = NAN, .max = NAN},
+                     .series = l->series,
+                     .count = l->count,
+                     .mark = NAN};
+}
+
+static void mark_choice(gn_plot *plot, const gn_run_record *run)
+{
+    plot->mark = run->selection.step;
+    plot->mark_label = "chosen checkpoint";
+}
+
+/* What methods log of their losses, in the order and with the names that people know. */
+static void draw_losses(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
+{
+    bool gerne = gn_curves_find(curves, "train/L_lb") >= 0;
+    l->count = 0;
+    add_line(l, curves, "train/L_b", "L_b, biased batch", 1, 0, false);
+    add_line(l, curves, "train/L_lb", "L_lb, less biased batch", 1, 2, false);
+    add_line(l, curves, "train/L_ext", "L_ext, extrapolated", 1, 1, false);
+    add_line(l, curves, "train/loss", gerne ? "L_ext, extrapolated" : "loss", 1, gerne ? 1 : 0,
+             false);
+    gn_plot plot = plot_of(l, "Training loss", "mean since the last evaluation", NULL);
+    if (last)
+        mark_choice(&plot, run);
+    gn_plot_draw(l->page, &plot);
+}
+
+static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
+{
+    l->count = 0;
+    add_line(l, curves, "val/wga", "worst group", 100, 1, false);
+    add_line(l, curves, "val/gba", "mean of groups", 100, 0, false);
+    add_line(l, curves, "val/acc_avg", "all samples", 100, 2, false);
+    bool test = add_line(l, curves, "test/wga", "worst group, test", 100, 1, true);
+    add_line(l, curves, "test/gba", "mean of groups, test", 100, 0, true);
+    gn_plot plot = plot_of(l, "Worst group and means on validation", "accuracy", "%");
+    plot.y.max = 100;
+    if (last)
+        mark_choice(&plot, run);
+    if (test)
+        plot.note = run->selection.oracle
+                        ? "Dashed: the test split, on which the checkpoint was chosen (oracle)."
+                        : "Dashed: the test split, logged on request and not used for choosing.";
+    gn_plot_draw(l->page, &plot);
+}
+
+/* A group and how good it was at the end of the log. */
+typedef struct group_line {
+    size_t id;
+    double acc;
+} group_line;
+
+static int worse(const void *left, const void *right)
+{
+    const group_line *a = left, *b = right;
+    if (a->acc != b->acc)
+        return a->acc < b->acc ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The row of the chosen checkpoint, or the last. */
+static size_t chosen_row(const gn_run_record *run, const gn_curves *curves)
+{
+    size_t row = curves->rows - 1;
+    for (size_t i = 0; i < curves->rows; i++)
+        if (gn_curves_at(curves, 0, i) <= run->selection.step)
+            row = i;
+    return row;
+}
+
+static size_t find_groups(const gn_run_record *run, const gn_curves *curves, const char *split,
+                          group_line *out)
+{
+    char column[GN_CURVE_NAME];
+    size_t count = 0, groups = (size_t)run->classes * run->attributes;
+    for (size_t g = 0; g < groups && count < LINES_MAX; g++) {
+        snprintf(column, sizeof column, "%s#%zu", split, g);
+        ptrdiff_t at = gn_curves_find(curves, column);
+        if (at >= 0)
+            out[count++] =
+                (group_line){g, gn_curves_at(curves, (size_t)at, chosen_row(run, curves))};
+    }
+    qsort(out, count, sizeof *out, worse);
+    return count;
+}
+
+/* The worst groups in colour above all others in grey. */
+static void draw_groups(lines *l, const gn_run_record *run, const gn_curves *curves)
+{
+    static const int colours[COLOURED_GROUPS] = {1, 0, 2, 3, 4};
+    group_line found[LINES_MAX];
+    char column[GN_CURVE_NAME], names[COLOURED_GROUPS][NAME_BYTES];
+    if (!curves->rows)
+        return;
+    size_t count = find_groups(run, curves, "val", found);
+    size_t coloured = count < COLOURED_GROUPS ? count : COLOURED_GROUPS;
+    l->count = 0;
+    for (size_t i = count; i-- > 0;) {
+        bool strong = i < coloured;
+        snprintf(column, sizeof column, "val#%zu", found[i].id);
+        if (strong)
+            gn_group_name(run, found[i].id, names[i], sizeof names[i]);
+        add_line(l, curves, column, strong ? names[i] : NULL, 100, strong ? colours[i] : GN_GREY,
+                 false);
+    }
+    gn_plot plot = plot_of(l, "Every group on validation", "accuracy", "%");
+    plot.y.max = 100;
+    mark_choice(&plot, run);
+    if (count > coloured)
+        plot.note = "In colour: the worst groups at the chosen checkpoint. Grey: all others.";
+    gn_plot_draw(l->page, &plot);
+}
+
+static void draw_stage(lines *l, const gn_run_record *run, const gn_stage_record *stage, bool last)
+{
+    const gn_curves *curves = &stage->curves;
+    gn_page_add(l->page, "<div class=\"pair\">");
+    draw_accuracies(l, run, curves, last);
+    if (last)
+        draw_groups(l, run, curves);
+    draw_losses(l, run, curves, last);
+    gn_page_add(l->page, "</div>\n");
+}
+
+static bool has_curves(const gn_run_record *run)
+{
+    for (size_t i = 0; i < run->stage_count; i++)
+        if (run->stages[i].curves.rows)
+            return true;
+    return false;
+}
+
+void gn_section_curves(gn_page *page, gn_run_record *run)
+{
+    lines *l = NULL;
+    gn_arena *arena = NULL;
+    if (!has_curves(run) || page->status != GERNE_OK)
+        return;
+    page->status = gn_arena_new(page->ctx, &arena);
+    if (page->status == GERNE_OK)
+        page->status = gn_alloc(page->ctx, 1, sizeof *l, "curves", &l);
+    if (page->status == GERNE_OK) {
+        *l = (lines){.page = page, .arena = arena};
+        gn_page_add(page, "<h2>Over time</h2>\n");
+        size_t last = run->stage_count - 1;
+        draw_stage(l, run, &run->stages[last], true);
+        for (size_t i = 0; i < last; i++) {
+            gn_page_add(page, "<details><summary>The stage before: ");
+            gn_page_text(page, run->stages[i].name);
+            gn_page_add(page, "</summary>");
+            draw_stage(l, run, &run->stages[i], false);
+            gn_page_add(page, "</details>\n");
+        }
+    }
+    gn_free(l);
+    gn_arena_close(arena);
+}

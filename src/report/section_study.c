@@ -1,0 +1,532 @@
+/* section_study.c - a study: its ranking, its parameters, whatever tables and figures it brings. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report/plot.h"
+#include "report/sections.h"
+
+enum {
+    RANKS_SHOWN = 20,
+    TRIALS_SHOWN = 2000,
+    SERIES_MAX = 40,
+    PLOTS_MAX = 12,
+    CATEGORIES_MAX = 24
+};
+
+static void add_attribute_text(gn_page *page, const char *before, const char *text,
+                               const char *after)
+{
+    gn_page_add(page, "%s", before);
+    gn_page_text(page, text);
+    gn_page_add(page, "%s", after);
+}
+
+/* A value of settings: texts as they are, numbers short. */
+static void add_value(gn_page *page, const json_t *value)
+{
+    if (json_is_string(value))
+        gn_page_text(page, json_string_value(value));
+    else if (json_is_integer(value))
+        gn_page_add(page, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        gn_page_add(page, "%s", gn_show_number(json_real_value(value)).text);
+    else if (json_is_boolean(value))
+        gn_page_add(page, "%s", json_is_true(value) ? "true" : "false");
+    else
+        gn_page_add(page, "n/a");
+}
+
+static const char *short_key(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    return dot && dot[1] ? dot + 1 : key;
+}
+
+/* ---- verdict ---- */
+
+static void add_settings(gn_page *page, const json_t *settings)
+{
+    const char *key;
+    json_t *value;
+    bool first = true;
+    json_object_foreach((json_t *)(uintptr_t)settings, key, value)
+    {
+        gn_page_add(page, "%s", first ? "" : ", ");
+        first = false;
+        gn_page_text(page, short_key(key));
+        gn_page_add(page, " = ");
+        add_value(page, value);
+    }
+}
+
+static void add_stamps(gn_page *page, const json_t *study)
+{
+    const json_t *selection = json_object_get(study, "selection");
+    const json_t *counts = json_object_get(study, "counts");
+    if (!json_is_true(json_object_get(study, "complete")))
+        gn_page_add(page, "<span class=\"stamp open\">not complete</span>");
+    if (json_is_true(json_object_get(selection, "oracle")))
+        gn_page_add(page,
+                    "<span class=\"stamp oracle\">ORACLE: chosen on the test split that it is "
+                    "judged on</span>");
+    else if (gn_json_text(selection, "metric"))
+        add_attribute_text(page, "<span class=\"stamp\">chosen on validation by ",
+                           gn_json_text(selection, "metric"), "</span>");
+    const char *const names[] = {"done", "failed", "waiting"};
+    for (size_t i = 0; i < 3; i++) {
+        double n = gn_json_real(counts, names[i]);
+        if (n > 0)
+            gn_page_add(page, "<span class=\"stamp\">%s trials %s</span>",
+                        gn_show_count((uint64_t)n).text, names[i]);
+    }
+    gn_page_add(page, "\n");
+}
+
+static void add_verdict(gn_page *page, const json_t *study)
+{
+    const json_t *best = json_array_get(json_object_get(study, "ranking"), 0);
+    const char *metric = gn_json_text(json_object_get(study, "selection"), "metric");
+    const char *split = gn_json_text(json_object_get(study, "selection"), "split");
+    const char *title = gn_json_text(study, "title");
+    if (!best) {
+        add_attribute_text(page, "<p class=\"verdict\">", title ? title : "A study", "</p>\n");
+        return;
+    }
+    gn_page_add(page, "<p class=\"verdict\">Best: ");
+    add_settings(page, json_object_get(best, "settings"));
+    gn_page_add(page, "</p>\n<p class=\"lead\">%s %s on %s",
+                gn_show_percent(gn_json_real(best, "mean"), 1).text, metric ? metric : "",
+                split && strcmp(split, "test") == 0 ? "the test split" : "validation");
+    double n = gn_json_real(best, "n");
+    if (n > 1)
+        gn_page_add(page, ", mean of %.0f seeds with standard error %s", n,
+                    gn_show_percent(gn_json_real(best, "se"), 1).text);
+    const json_t *test = json_object_get(best, "test");
+    double wga = gn_json_real(json_object_get(test, "wga"), "mean");
+    if (isfinite(wga))
+        gn_page_add(page, "; worst group %s on test", gn_show_percent(wga, 1).text);
+    gn_page_add(page, ".</p>\n");
+}
+
+static void add_notes(gn_page *page, const json_t *notes)
+{
+    const json_t *note;
+    size_t i;
+    if (!json_array_size(notes))
+        return;
+    gn_page_add(page, "<ul class=\"remarks\">");
+    json_array_foreach(notes, i, note)
+        add_attribute_text(page, "<li>", json_string_value(note), "</li>");
+    gn_page_add(page, "</ul>\n");
+}
+
+/* ---- ranking ---- */
+
+static void add_parameter_heads(gn_page *page, const json_t *parameters)
+{
+    const json_t *name;
+    size_t i;
+    json_array_foreach(parameters, i, name)
+    {
+        const char *key = json_string_value(name);
+        add_attribute_text(page, "<th title=\"", key, "\">");
+        add_attribute_text(page, "", key ? short_key(key) : "", "</th>");
+    }
+}
+
+static void add_parameter_cells(gn_page *page, const json_t *parameters, const json_t *settings)
+{
+    const json_t *name;
+    size_t i;
+    json_array_foreach(parameters, i, name)
+    {
+        const char *key = json_string_value(name);
+        gn_page_add(page, "<td>");
+        add_value(page, key ? json_object_get(settings, key) : NULL);
+        gn_page_add(page, "</td>");
+    }
+}
+
+static void add_mean(gn_page *page, const json_t *figure)
+{
+    double sd = gn_json_real(figure, "sd");
+    gn_page_add(page, "<td class=\"n\">%s", gn_show_percent(gn_json_real(figure, "mean"), 2).text);
+    if (isfinite(sd))
+        gn_page_add(page, " <small>\xC2\xB1 %.2f</small>", 100 * sd);
+    gn_page_add(page, "</td>");
+}
+
+static void add_rank(gn_page *page, const json_t *study, const json_t *row, const gn_scale *scale)
+{
+    const json_t *test = json_object_get(row, "test");
+    double mean = gn_json_real(row, "mean"), se = gn_json_real(row, "se");
+    char title[128];
+    snprintf(title, sizeof title, "%s, standard error %s", gn_show_percent(mean, 2).text,
+             gn_show_percent(se, 2).text);
+    gn_page_add(page, "<tr><td class=\"n\">%.0f</td>", gn_json_real(row, "rank"));
+    add_parameter_cells(page, json_object_get(study, "parameters"),
+                        json_object_get(row, "settings"));
+    gn_page_add(page, "<td class=\"n\">%.0f</td>", gn_json_real(row, "n"));
+    add_mean(page, row);
+    gn_page_add(page, "<td class=\"plotcell\">");
+    gn_whisker(page, scale, mean, mean - se, fmin(mean + se, 1),
+               gn_json_real(row, "rank") == 1 ? 1 : 0, title);
+    gn_page_add(page, "</td>");
+    add_mean(page, json_object_get(test, "gba"));
+    add_mean(page, json_object_get(test, "wga"));
+    gn_page_add(page, "</tr>\n");
+}
+
+static gn_scale ranking_scale(const json_t *ranking)
+{
+    double least = 1;
+    const json_t *row;
+    size_t i;
+    json_array_foreach(ranking, i, row)
+    {
+        double mean = gn_json_real(row, "mean"), se = gn_json_real(row, "se");
+        double end = mean - (isfinite(se) ? se : 0);
+        least = isfinite(end) ? fmin(least, end) : least;
+    }
+    return gn_whisker_scale(least);
+}
+
+static void add_ranking_table(gn_page *page, const json_t *study, size_t from, size_t to,
+                              const gn_scale *scale)
+{
+    const json_t *ranking = json_object_get(study, "ranking");
+    const char *metric = gn_json_text(json_object_get(study, "selection"), "metric");
+    gn_page_add(page, "<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th>");
+    add_parameter_heads(page, json_object_get(study, "parameters"));
+    gn_page_add(page, "<th class=\"n\">n</th><th class=\"n\">");
+    gn_page_text(page, metric ? metric : "mean");
+    gn_page_add(page, " <small>\xC2\xB1 sd</small></th><th class=\"plotcell\">");
+    gn_whisker_head(page, scale);
+    gn_page_add(page, "</th><th class=\"n\">test GBA</th><th class=\"n\">test WGA</th></tr></thead>"
+                      "<tbody>\n");
+    for (size_t i = from; i < to; i++)
+        add_rank(page, study, json_array_get(ranking, i), scale);
+    gn_page_add(page, "</tbody></table></div>\n");
+}
+
+static void add_ranking(gn_page *page, const json_t *study)
+{
+    const json_t *ranking = json_object_get(study, "ranking");
+    size_t count = json_array_size(ranking);
+    size_t shown = count < RANKS_SHOWN ? count : RANKS_SHOWN;
+    if (!count)
+        return;
+    gn_scale scale = ranking_scale(ranking);
+    gn_page_add(page, "<h2>Ranking</h2>\n");
+    add_ranking_table(page, study, 0, shown, &scale);
+    gn_page_add(page, "<p class=\"note\">\xC2\xB1 is the standard deviation over seeds; whiskers "
+                      "show one standard error of the mean. The choice is made on the split that "
+                      "the stamp names, the test columns are for judging.</p>\n");
+    if (shown < count) {
+        size_t end = count < TRIALS_SHOWN ? count : TRIALS_SHOWN;
+        gn_page_add(page, "<details><summary>The other %zu</summary>", count - shown);
+        add_ranking_table(page, study, shown, end, &scale);
+        gn_page_add(page, "</details>\n");
+    }
+}
+
+/* ---- parameters against the metric ---- */
+
+typedef struct scatter {
+    double *x, *y;
+    size_t count;
+    const char *names[CATEGORIES_MAX];
+    size_t name_count;
+    bool numeric;
+} scatter;
+
+/* Numbers in JSON or as text; false for words. */
+static bool number_of(const json_t *value, double *out)
+{
+    if (json_is_number(value)) {
+        *out = json_number_value(value);
+        return true;
+    }
+    return json_is_string(value) && gn_parse_double(json_string_value(value), out);
+}
+
+static bool category_of(scatter *s, const char *word, double *out)
+{
+    size_t i = 0;
+    while (i < s->name_count && strcmp(s->names[i], word) != 0)
+        i++;
+    if (i == CATEGORIES_MAX)
+        return false;
+    if (i == s->name_count)
+        s->names[s->name_count++] = word;
+    *out = (double)i;
+    return true;
+}
+
+static bool all_numeric(const json_t *trials, const char *key)
+{
+    const json_t *trial;
+    size_t i;
+    double ignored;
+    json_array_foreach(trials, i, trial)
+    {
+        const json_t *value = json_object_get(json_object_get(trial, "settings"), key);
+        if (value && !number_of(value, &ignored))
+            return false;
+    }
+    return true;
+}
+
+static void collect(scatter *s, const json_t *study, const char *key)
+{
+    const json_t *trials = json_object_get(study, "trials"), *trial;
+    const json_t *selection = json_object_get(study, "selection");
+    const char *metric = gn_json_text(selection, "metric"),
+               *split = gn_json_text(selection, "split");
+    size_t i;
+    s->count = s->name_count = 0;
+    s->numeric = all_numeric(trials, key);
+    json_array_foreach(trials, i, trial)
+    {
+        const json_t *value = json_object_get(json_object_get(trial, "settings"), key);
+        const json_t *judged = json_object_get(trial, split ? split : "val");
+        double x, y = gn_json_real(judged, metric ? metric : "gba");
+        const char *word = json_string_value(value);
+        bool there = s->numeric ? number_of(value, &x) : word && category_of(s, word, &x);
+        if (!there || !isfinite(y))
+            continue;
+        s->x[s->count] = x;
+        s->y[s->count++] = 100 * y;
+    }
+}
+
+/* Spread over more than a decade and a half: a logarithmic axis. */
+static bool wants_log(const scatter *s)
+{
+    double lo = INFINITY, hi = -INFINITY;
+    gn_extend_range(s->x, s->count, &lo, &hi);
+    return s->numeric && lo > 0 && hi / lo >= 30;
+}
+
+static void draw_scatter(gn_page *page, const json_t *study, const char *key, scatter *s)
+{
+    const char *metric = gn_json_text(json_object_get(study, "selection"), "metric");
+    char title[160];
+    collect(s, study, key);
+    if (s->count < 2)
+        return;
+    gn_series series = {.x = s->x, .y = s->y, .count = s->count, .points_only = true};
+    snprintf(title, sizeof title, "%s", key);
+    gn_mend_end(title);
+    gn_plot_draw(
+        page,
+        &(gn_plot){.title = title,
+                   .x = {.label = short_key(key),
+                         .log = wants_log(s),
+                         .min = NAN,
+                         .max = NAN,
+                         .names = s->numeric ? NULL : s->names,
+                         .name_count = s->name_count},
+                   .y = {.label = metric ? metric : "gba", .unit = "%", .min = NAN, .max = NAN},
+                   .series = &series,
+                   .count = 1,
+                   .mark = NAN});
+}
+
+static void add_parameters(gn_page *page, const json_t *study)
+{
+    const json_t *parameters = json_object_get(study, "parameters"), *name;
+    size_t trials = json_array_size(json_object_get(study, "trials")), i;
+    scatter s = {0};
+    if (!json_array_size(parameters) || trials < 2 || page->status != GERNE_OK)
+        return;
+    page->status = gn_alloc(page->ctx, trials, 2 * sizeof *s.x, "trials", &s.x);
+    if (page->status != GERNE_OK)
+        return;
+    s.y = s.x + trials;
+    gn_page_add(page, "<h2>What matters</h2>\n<p>Every trial, by the figure that chooses.</p>\n"
+                      "<div class=\"pair\">");
+    json_array_foreach(parameters, i, name) if (json_is_string(name) && i < PLOTS_MAX)
+        draw_scatter(page, study, json_string_value(name), &s);
+    gn_page_add(page, "</div>\n");
+    gn_free(s.x);
+}
+
+/* ---- tables and figures that the study brings ---- */
+
+static void add_cell(gn_page *page, const json_t *cell, const char *tag)
+{
+    bool number = json_is_number(cell);
+    gn_page_add(page, "<%s%s>", tag, number ? " class=\"n\"" : " class=\"name\"");
+    if (json_is_null(cell))
+        gn_page_add(page, "n/a");
+    else
+        add_value(page, cell);
+    gn_page_add(page, "</%s>", tag);
+}
+
+static void add_table(gn_page *page, const json_t *table)
+{
+    const json_t *cell, *row, *columns = json_object_get(table, "columns");
+    const json_t *rows = json_object_get(table, "rows"), *first = json_array_get(rows, 0);
+    size_t i, k;
+    add_attribute_text(page, "<h3>", gn_json_text(table, "title"),
+                       "</h3>\n<div class=\"scroll\"><table><thead><tr>");
+    json_array_foreach(columns, i, cell)
+    {
+        gn_page_add(page, "<th%s>", json_is_number(json_array_get(first, i)) ? " class=\"n\"" : "");
+        gn_page_text(page, json_string_value(cell));
+        gn_page_add(page, "</th>");
+    }
+    gn_page_add(page, "</tr></thead><tbody>\n");
+    json_array_foreach(rows, i, row)
+    {
+        if (i == TRIALS_SHOWN)
+            break;
+        gn_page_add(page, "<tr>");
+        json_array_foreach(row, k, cell) add_cell(page, cell, "td");
+        gn_page_add(page, "</tr>\n");
+    }
+    gn_page_add(page, "</tbody></table></div>\n");
+    if (gn_json_text(table, "note"))
+        add_attribute_text(page, "<p class=\"note\">", gn_json_text(table, "note"), "</p>\n");
+}
+
+/* The numbers of a list; NULL when there is no list. */
+static double *numbers_of(gn_page *page, gn_arena *arena, const json_t *list, size_t count)
+{
+    double *values = NULL;
+    if (!json_is_array(list) || page->status != GERNE_OK)
+        return NULL;
+    page->status = gn_arena_alloc(page->ctx, arena, count ? count : 1, sizeof *values, &values);
+    for (size_t i = 0; i < count && page->status == GERNE_OK; i++) {
+        const json_t *value = json_array_get(list, i);
+        values[i] = json_is_number(value) ? json_number_value(value) : NAN;
+    }
+    return values;
+}
+
+static gn_axis axis_of(const json_t *axis)
+{
+    return (gn_axis){.label = gn_json_text(axis, "label"),
+                     .unit = gn_json_text(axis, "unit"),
+                     .log = json_is_true(json_object_get(axis, "log")),
+                     .min = NAN,
+                     .max = NAN};
+}
+
+static void add_figure(gn_page *page, gn_arena *arena, const json_t *figure)
+{
+    const json_t *list = json_object_get(figure, "series"), *item;
+    gn_series series[SERIES_MAX];
+    size_t used = 0, i;
+    json_array_foreach(list, i, item)
+    {
+        const json_t *x = json_object_get(item, "x"), *y = json_object_get(item, "y");
+        size_t count =
+            json_array_size(x) < json_array_size(y) ? json_array_size(x) : json_array_size(y);
+        gn_series *s = &series[used];
+        if (used == SERIES_MAX || !count)
+            continue;
+        *s = (gn_series){.name = gn_json_text(item, "name"),
+                         .x = numbers_of(page, arena, x, count),
+                         .y = numbers_of(page, arena, y, count),
+                         .lo = numbers_of(page, arena, json_object_get(item, "lo"), count),
+                         .hi = numbers_of(page, arena, json_object_get(item, "hi"), count),
+                         .count = count,
+                         .colour = (int)(used % GN_COLOURS),
+                         .dashed =
+                             json_is_true(json_object_get(item, "dashed")) || used >= GN_COLOURS};
+        used += s->x && s->y;
+    }
+    gn_plot_draw(page, &(gn_plot){.title = gn_json_text(figure, "title"),
+                                  .note = gn_json_text(figure, "note"),
+                                  .x = axis_of(json_object_get(figure, "x")),
+                                  .y = axis_of(json_object_get(figure, "y")),
+                                  .series = series,
+                                  .count = used,
+                                  .mark = NAN});
+}
+
+static void add_figures(gn_page *page, const json_t *figures)
+{
+    gn_arena *arena = NULL;
+    const json_t *figure;
+    size_t i;
+    if (!json_array_size(figures) || page->status != GERNE_OK)
+        return;
+    page->status = gn_arena_new(page->ctx, &arena);
+    if (page->status != GERNE_OK)
+        return;
+    gn_page_add(page, "<h2>Figures</h2>\n<div class=\"pair\">");
+    json_array_foreach(figures, i, figure) add_figure(page, arena, figure);
+    gn_page_add(page, "</div>\n");
+    gn_arena_close(arena);
+}
+
+/* ---- trials ---- */
+
+static void add_trial(gn_page *page, const json_t *study, const json_t *trial)
+{
+    const json_t *val = json_object_get(trial, "val"), *test = json_object_get(trial, "test");
+    const char *reason = gn_json_text(trial, "reason");
+    add_attribute_text(page, "<tr><td>", gn_json_text(trial, "id"), "</td><td>");
+    gn_page_text(page, gn_json_text(trial, "state"));
+    if (reason)
+        add_attribute_text(page, "<br><small style=\"white-space:normal\">", reason, "</small>");
+    gn_page_add(page, "</td>");
+    add_parameter_cells(page, json_object_get(study, "parameters"),
+                        json_object_get(trial, "settings"));
+    gn_page_add(page, "<td class=\"n\">%s</td>", gn_show_number(gn_json_real(trial, "seed")).text);
+    const double figures[] = {gn_json_real(val, "gba"), gn_json_real(val, "wga"),
+                              gn_json_real(test, "gba"), gn_json_real(test, "wga")};
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        gn_page_add(page, "<td class=\"n\">%s</td>", gn_show_percent(figures[i], 2).text);
+    gn_page_add(page, "</tr>\n");
+}
+
+static void add_trials(gn_page *page, const json_t *study)
+{
+    const json_t *trials = json_object_get(study, "trials"), *trial;
+    size_t i;
+    if (!json_array_size(trials))
+        return;
+    gn_page_add(page,
+                "<h2>Trials</h2>\n<details><summary>%zu trials</summary>"
+                "<div class=\"scroll\"><table><thead><tr><th>trial</th><th>state</th>",
+                json_array_size(trials));
+    add_parameter_heads(page, json_object_get(study, "parameters"));
+    gn_page_add(page, "<th class=\"n\">seed</th><th class=\"n\">val GBA</th><th class=\"n\">val "
+                      "WGA</th><th class=\"n\">test GBA</th><th class=\"n\">test WGA</th></tr>"
+                      "</thead><tbody>\n");
+    json_array_foreach(trials, i, trial)
+    {
+        if (i == TRIALS_SHOWN)
+            break;
+        add_trial(page, study, trial);
+    }
+    gn_page_add(page, "</tbody></table></div></details>\n");
+}
+
+void gn_section_study(gn_page *page, const gn_study_record *record)
+{
+    const json_t *study = record->study, *tables = json_object_get(study, "tables"), *table;
+    const char *command = gn_json_text(study, "command");
+    size_t i;
+    add_verdict(page, study);
+    add_stamps(page, study);
+    add_notes(page, json_object_get(study, "notes"));
+    if (json_array_size(tables))
+        gn_page_add(page, "<h2>Tables</h2>\n");
+    json_array_foreach(tables, i, table) add_table(page, table);
+    add_figures(page, json_object_get(study, "figures"));
+    add_ranking(page, study);
+    add_parameters(page, study);
+    add_trials(page, study);
+    if (command) {
+        gn_page_add(page, "<h2>Again</h2>\n<pre class=\"command\">");
+        gn_page_text(page, command);
+        gn_page_add(page, "</pre>\n");
+    }
+}

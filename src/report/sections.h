@@ -1,0 +1,61 @@
+/* sections.h - the parts of a page, each of which leaves itself out when it has nothing to show. */
+#ifndef GN_REPORT_SECTIONS_H
+#define GN_REPORT_SECTIONS_H
+
+#include "report/page.h"
+#include "report/record.h"
+
+enum { GN_ROWS_SHOWN = 20, GN_HEAT_SIDE = 12 };
+
+/* Verdict, stamp, key figures, notes. */
+void gn_section_verdict(gn_page *page, gn_run_record *run);
+/* What was asked: method, data, model, training, and the whole configuration folded. */
+void gn_section_asked(gn_page *page, gn_run_record *run);
+/* The groups of the training data, how biased they are, and the axis of beta. */
+void gn_section_data(gn_page *page, gn_run_record *run);
+void gn_section_beta(gn_page *page, gn_run_record *run);
+/* Losses, accuracies, groups over time. */
+void gn_section_curves(gn_page *page, gn_run_record *run);
+/* Groups with intervals, confusion by group, pictures of mistakes. */
+void gn_section_groups(gn_page *page, gn_run_record *run);
+void gn_section_confusion(gn_page *page, gn_run_record *run);
+void gn_section_pictures(gn_page *page, gn_run_record *run);
+/* How to repeat the run. */
+void gn_section_repeat(gn_page *page, gn_run_record *run);
+
+/* All of the above, in order. */
+void gn_sections_of_run(gn_page *page, gn_run_record *run);
+
+/* Several runs of one dataset side by side. */
+void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count);
+
+/* The paired difference of two runs that predicted the same samples: other minus first. */
+typedef struct gn_paired {
+    bool there;
+    uint64_t n, only_first, only_other;
+    double mcnemar;
+    double acc, gba, gba_lo, gba_hi, wga; /* differences as fractions */
+} gn_paired;
+GERNE_CHECKED gerne_status gn_paired_difference(const gn_run_record *first,
+                                                const gn_run_record *other, gn_paired *out);
+
+/* A whole study: ranking, parameters, tables, figures, trials. */
+void gn_section_study(gn_page *page, const gn_study_record *study);
+
+/* The first sentence about a run, as plain text. */
+gn_shown gn_interval_words(double lo, double hi);
+
+/* How strongly the columns of a table of counts (attributes) tell its rows (classes). */
+typedef struct gn_bias {
+    uint64_t n;
+    double cramers_v; /* NaN when fewer than two rows or columns have samples */
+    double guess;     /* share that the best guess of the row from the column gets right */
+} gn_bias;
+GERNE_CHECKED gerne_status gn_bias_of(gerne_ctx *ctx, const uint64_t *counts, size_t rows,
+                                      size_t columns, gn_bias *out);
+
+/* The ids of the groups with samples, worst first, at most limit; returns how many. */
+size_t gn_worst_groups(const gn_run_record *run, const gn_split_record *split, size_t *ids,
+                       size_t limit);
+
+#endif
