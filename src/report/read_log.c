@@ -186,20 +186,20 @@ gerne_status gn_read_log(gn_run_record *run)
     FILE *file;
     GN_TRY(gn_record_path(run, "log.jsonl", &path));
     if (!gn_path_exists(path))
-        return gn_note(run, "log.jsonl is missing: there are no curves.");
+        return gn_run_note(run, "log.jsonl is missing: there are no curves.");
     GN_TRY(open_log(run, path, &file));
     gerne_status status = take_lines(run, file, path);
     fclose(file);
     GN_TRY(status);
     fill_from_start(run);
     if (run->damaged_lines)
-        GN_TRY(gn_note(run, "%llu damaged line%s of log.jsonl left out.",
-                       (unsigned long long)run->damaged_lines,
-                       run->damaged_lines == 1 ? " was" : "s were"));
+        GN_TRY(gn_run_note(run, "%llu damaged line%s of log.jsonl left out.",
+                           (unsigned long long)run->damaged_lines,
+                           run->damaged_lines == 1 ? " was" : "s were"));
     if (run->stage_count && run->stages[run->stage_count - 1].curves.per_row > 1)
-        GN_TRY(gn_note(run,
-                       "The log is long: each point of a curve is the mean of %llu "
-                       "evaluations.",
-                       (unsigned long long)run->stages[run->stage_count - 1].curves.per_row));
+        GN_TRY(gn_run_note(run,
+                           "The log is long: each point of a curve is the mean of %llu "
+                           "evaluations.",
+                           (unsigned long long)run->stages[run->stage_count - 1].curves.per_row));
     return gn_read_names(run);
 }

@@ -80,15 +80,16 @@ gerne_status gn_read_predictions(gn_run_record *run)
     if (!run->results)
         return GERNE_OK; /* left by an earlier end, perhaps */
     if (!gn_path_exists(path))
-        return gn_note(run, "predictions.csv is missing: there is no confusion and no paired "
-                            "comparison.");
+        return gn_run_note(run, "predictions.csv is missing: there is no confusion and no paired "
+                                "comparison.");
     GN_TRY(gn_csv_open(run->ctx, path, NULL, &csv));
     gerne_status status = take_rows(run, csv);
     gn_csv_close(csv);
     if (status != GERNE_EDATA)
         return status;
     run->row_count = 0;
-    return gn_note(run, "predictions.csv is damaged and left out: %s.", gerne_message(run->ctx));
+    return gn_run_note(run, "predictions.csv is damaged and left out: %s.",
+                       gerne_message(run->ctx));
 }
 
 /* ---- errors/<index>_<y>_<a>_<pred>.png ---- */

@@ -172,17 +172,17 @@ static gerne_status note_missing_figures(gn_run_record *run)
                 {"the mean accuracy of the groups", run->test.gba},
                 {"the average accuracy", run->test.acc_avg}};
     if (!run->test.there)
-        return gn_note(run, "The test split is empty: there is nothing to judge the model on.");
+        return gn_run_note(run, "The test split is empty: there is nothing to judge the model on.");
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
         if (!isfinite(list[i].value))
-            GN_TRY(
-                gn_note(run, "Not a number on the test split: %s (shown as n/a).", list[i].name));
+            GN_TRY(gn_run_note(run, "Not a number on the test split: %s (shown as n/a).",
+                               list[i].name));
     size_t empty = 0;
     for (size_t g = 0; g < (size_t)run->classes * run->attributes; g++)
         empty += run->test.groups[g].n == 0;
     if (empty)
-        return gn_note(run, "%zu of %zu groups have no test samples and are left out.", empty,
-                       (size_t)run->classes * run->attributes);
+        return gn_run_note(run, "%zu of %zu groups have no test samples and are left out.", empty,
+                           (size_t)run->classes * run->attributes);
     return GERNE_OK;
 }
 

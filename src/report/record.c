@@ -42,7 +42,7 @@ gerne_status gn_record_path(gn_run_record *run, const char *name, const char **o
     return gn_path_join(run->ctx, run->arena, run->path, name, out);
 }
 
-gerne_status gn_note(gn_run_record *run, const char *format, ...)
+gerne_status gn_run_note(gn_run_record *run, const char *format, ...)
 {
     char text[1024];
     va_list list;
@@ -157,7 +157,7 @@ static gerne_status read_config(gn_run_record *run)
     const char *path;
     GN_TRY(gn_record_path(run, "config.yaml", &path));
     if (!gn_path_exists(path))
-        return gn_note(run, "config.yaml is missing: what was asked is known only in part.");
+        return gn_run_note(run, "config.yaml is missing: what was asked is known only in part.");
     GN_TRY(gn_file_read(run->ctx, path, CONFIG_LIMIT, &run->config_text));
     return gn_settings_parse(run->ctx, run->config_text.bytes ? run->config_text.bytes : "",
                              run->config_text.size, path, &run->config);
@@ -169,10 +169,12 @@ static gerne_status say_unfinished(gn_run_record *run)
         return GERNE_OK;
     run->running = in_use(run->path);
     if (run->running)
-        return gn_note(run, "The run is still going: this is what there was when the report was "
-                            "written. Write it again when the run has ended.");
-    return gn_note(run, "The run has not finished (no results.json): it was stopped, or it failed. "
-                        "'gerne train --resume' goes on where it was.");
+        return gn_run_note(run,
+                           "The run is still going: this is what there was when the report was "
+                           "written. Write it again when the run has ended.");
+    return gn_run_note(run,
+                       "The run has not finished (no results.json): it was stopped, or it failed. "
+                       "'gerne train --resume' goes on where it was.");
 }
 
 /* What the configuration tells where the results do not. */

@@ -106,7 +106,7 @@ GERNE_CHECKED gerne_status gn_read_pictures(gn_run_record *run);
 GERNE_CHECKED gerne_status gn_read_names(gn_run_record *run);
 
 /* A sentence that the report says about the run. */
-GERNE_CHECKED gerne_status gn_note(gn_run_record *run, const char *format, ...) GN_PRINTF(2, 3);
+GERNE_CHECKED gerne_status gn_run_note(gn_run_record *run, const char *format, ...) GN_PRINTF(2, 3);
 
 /* DIRECTORY/name, in the arena. */
 GERNE_CHECKED gerne_status gn_record_path(gn_run_record *run, const char *name, const char **out);
