@@ -248,8 +248,21 @@ static bool find(const gn_config *config, const char *key, const table **t, size
     return false;
 }
 
-static gerne_status unknown_key(gerne_ctx *ctx, const gn_config *config, const char *key)
+/* A key whose section was left out: "lr" for "train.lr". */
+static const char *with_section(const gn_config *config, const char *key, char *buffer, size_t size)
 {
+    for (size_t i = 0; i < config->count; i++)
+        for (size_t j = 0; j < config->tables[i].count; j++)
+            if (strcmp(config->tables[i].options[j].name, key) == 0) {
+                snprintf(buffer, size, "%s.%s", config->tables[i].section, key);
+                return buffer;
+            }
+    return NULL;
+}
+
+gerne_status gn_config_unknown_key(gerne_ctx *ctx, const gn_config *config, const char *key)
+{
+    char full[KEY_MAX];
     char keys[NAMES_MAX][KEY_MAX];
     const char *names[NAMES_MAX];
     size_t count = 0;
@@ -261,7 +274,9 @@ static gerne_status unknown_key(gerne_ctx *ctx, const gn_config *config, const c
             names[count] = keys[count];
         }
     }
-    const char *nearest = gn_nearest(key, names, count);
+    const char *nearest = with_section(config, key, full, sizeof full);
+    if (!nearest)
+        nearest = gn_nearest(key, names, count);
     gn_fail(ctx, GERNE_EUSAGE, "unknown key '%s'", key);
     if (nearest)
         gn_hint(ctx, "did you mean '%s'?", nearest);
@@ -296,7 +311,7 @@ static gerne_status apply_one(gerne_ctx *ctx, gn_config *config, const gn_settin
     const table *t;
     size_t i;
     if (!find(config, setting->key, &t, &i))
-        return unknown_key(ctx, config, setting->key);
+        return gn_config_unknown_key(ctx, config, setting->key);
     const gn_option *option = &t->options[i];
     gerne_status status =
         parse_value(ctx, config->arena, option, setting, t->target + option->offset);

@@ -82,6 +82,9 @@ GERNE_CHECKED gerne_status gn_config_add(gerne_ctx *ctx, gn_config *config, cons
 GERNE_CHECKED gerne_status gn_config_apply(gerne_ctx *ctx, gn_config *config,
                                            const gn_settings *settings);
 
+/* GERNE_EUSAGE for a key that no table has, with the nearest one as a hint. */
+gerne_status gn_config_unknown_key(gerne_ctx *ctx, const gn_config *config, const char *key);
+
 /* GERNE_EUSAGE when a required option was not given. */
 GERNE_CHECKED gerne_status gn_config_complete(gerne_ctx *ctx, const gn_config *config);
 

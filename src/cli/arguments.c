@@ -21,7 +21,7 @@ static gerne_status take_flag(gn_cli *cli, int argc, char **argv, int *at)
     if (equals) {
         char key[KEY_MAX];
         if (equals - flag >= KEY_MAX)
-            return gn_fail(cli->ctx, GERNE_EUSAGE, "unknown key '%s'", flag);
+            return gn_config_unknown_key(cli->ctx, cli->config, flag);
         snprintf(key, sizeof key, "%.*s", (int)(equals - flag), flag);
         return add_flag(cli, key, equals + 1);
     }
@@ -30,10 +30,11 @@ static gerne_status take_flag(gn_cli *cli, int argc, char **argv, int *at)
     bool word;
     if (option && option->type == GN_BOOL && !(next && gn_parse_bool(next, &word)))
         return add_flag(cli, flag, "true");
+    if (!next && !option)
+        return gn_config_unknown_key(cli->ctx, cli->config, flag);
     if (!next) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "'--%s' needs a value", flag);
-        if (option)
-            gn_hint(cli->ctx, "--%s: %s", flag, option->help);
+        gn_hint(cli->ctx, "--%s: %s", flag, option->help);
         return GERNE_EUSAGE;
     }
     ++*at;

@@ -1,4 +1,6 @@
 /* bounds.c - `gerne bounds`: the arithmetic of the method for a table of counts. */
+#include <math.h>
+
 #include "cli/command.h"
 #include "cli/counts.h"
 #include "debias/describe.h"
@@ -48,6 +50,10 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
         return gn_text_add(cli->ctx, out,
                            "\nThere is one attribute value only: no group can be under-represented "
                            "in its class,\nso c and beta change nothing and no bound exists.\n");
+    if (!b->binds && !isfinite(b->beta_balanced))
+        return gn_text_add(cli->ctx, out,
+                           "\nWith a c this small the less biased batch is the data, and every "
+                           "beta is allowed.\n");
     if (!b->binds)
         return gn_text_add(cli->ctx, out,
                            "\nEvery class is balanced over its groups already: c and beta change "
@@ -92,11 +98,13 @@ static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool wit
     const bounds_options *given = cli->options;
     gerne_bounds bounds;
     GN_TRY(gerne_bounds_of(cli->ctx, groups, given->c, &bounds));
-    GN_TRY(gn_text_add(cli->ctx, &cli->output,
-                       "%llu samples in %u classes (y) and %u attribute values (a); each cell is a "
-                       "group:\nits samples, and its share of the class (alpha)\n",
-                       (unsigned long long)gerne_groups_total(groups), gerne_groups_classes(groups),
-                       gerne_groups_attributes(groups)));
+    GN_TRY(gn_text_add(
+        cli->ctx, &cli->output,
+        "%llu sample%s in %u class%s (y) and %u attribute value%s (a); each cell is "
+        "a group:\nits samples, and its share of the class (alpha)\n",
+        (unsigned long long)gerne_groups_total(groups), gerne_groups_total(groups) == 1 ? "" : "s",
+        gerne_groups_classes(groups), gerne_groups_classes(groups) == 1 ? "" : "es",
+        gerne_groups_attributes(groups), gerne_groups_attributes(groups) == 1 ? "" : "s"));
     GN_TRY(gn_print_groups(cli->ctx, groups, &cli->output));
     GN_TRY(gn_text_add(cli->ctx, &cli->output,
                        "\nThe less biased batch for c = %g, per class (p_lb)\n", given->c));

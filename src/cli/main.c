@@ -1,5 +1,6 @@
 /* main.c - the program: finds the command, runs it, turns its status into an exit code. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,10 @@ gerne_status gn_output_flush(gn_cli *cli)
     gn_text *text = &cli->output;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
-    if (done != text->size || fflush(stdout) != 0)
+    if (done != text->size || fflush(stdout) != 0) {
+        cli->reader_left = errno == EPIPE;
         return gn_fail_errno(cli->ctx, GERNE_EIO, "cannot write to the standard output");
+    }
     gn_text_clear(text);
     return GERNE_OK;
 }
@@ -68,7 +71,8 @@ static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc
     if (cli->argument_count > command->max_arguments) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "unexpected argument '%s'",
                 cli->arguments[command->max_arguments]);
-        gn_hint(cli->ctx, "usage: gerne %s %s", command->name, command->arguments);
+        gn_hint(cli->ctx, "usage: gerne %s%s%s", command->name, command->arguments[0] ? " " : "",
+                command->arguments);
         return GERNE_EUSAGE;
     }
     if (!command->applies_flags_itself) {
@@ -109,9 +113,19 @@ static gerne_status dispatch(gn_cli *cli, int argc, char **argv)
     return run_command(cli, command, argc - 2, argv + 2);
 }
 
+/* A standard stream that is closed would lend its number to the next file that is opened, and
+ * output would end up in that file. The wrong direction makes using it an error still. */
+static void fill_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(GN_EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
-    /* A closed pipe or a file that may not grow is a failed write, said in words. */
+    fill_standard_streams();
+    /* A closed pipe or a file that may not grow is a failed write, not the end of the program. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     gn_cli cli = {0};
@@ -127,6 +141,8 @@ int main(int argc, char **argv)
         status = dispatch(&cli, argc, argv);
     if (status == GERNE_OK)
         status = gn_output_flush(&cli);
+    if (cli.reader_left) /* as in `gerne predict RUN | head`: it has all that it wanted */
+        status = GERNE_OK;
     if (status != GERNE_OK)
         print_failure(cli.ctx, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);

@@ -196,9 +196,9 @@ static gerne_status print_bounds(gerne_ctx *ctx, const gn_audit *audit, gn_text 
 {
     const gerne_bounds *b = &audit->bounds[0];
     if (!b->binds)
-        return gn_text_add(ctx, out,
-                           "\nEvery class is balanced over its groups: GERNE has nothing to "
-                           "correct.\n");
+        return gn_text_add(ctx, out, "\nEvery class is balanced over its groups: %s.\n",
+                           audit->verdict == GN_UNBIASED ? "GERNE has nothing to correct"
+                                                         : "weighing them cannot help");
     char text[GN_GROUP_TEXT];
     GN_TRY(gn_text_add(ctx, out,
                        "\nHow far GERNE can extrapolate (gerne bounds explains)\n"
@@ -222,11 +222,14 @@ static gerne_status print_verdict(gerne_ctx *ctx, const gn_audit *audit, gn_text
         ("Ordinary training will look good on average and fail on the small groups;\n"
          "train with GERNE and judge by the worst group."),
     };
+    const char *words = advice[audit->verdict];
+    if (audit->verdict != GN_UNBIASED && !audit->bounds[0].binds)
+        words = "Groups are missing rather than small, and no method can make up for that:\n"
+                "collect samples of them.";
     GN_TRY(gn_text_add(ctx, out,
                        "\nVerdict: %s (by Cramer's V: unbiased below %g, strongly biased from %g)\n"
                        "%s\n",
-                       gn_verdict_text(audit->verdict), BIASED_FROM, STRONGLY_BIASED_FROM,
-                       advice[audit->verdict]));
+                       gn_verdict_text(audit->verdict), BIASED_FROM, STRONGLY_BIASED_FROM, words));
     bool uneven = audit->verdict == GN_UNBIASED && audit->smallest_count > 0 &&
                   audit->groups->counts[audit->smallest[0]] < FEW;
     if (uneven)

@@ -126,18 +126,56 @@ static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config,
                                       const gn_settings *file, gn_settings *out)
 {
     gn_text dropped = {0};
+    int count = 0;
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < file->count && status == GERNE_OK; i++) {
         const gn_setting *s = &file->list[i];
         if (strncmp(s->key, "method.", 7) == 0 && !gn_config_knows(config, s->key))
-            status = gn_text_add(ctx, &dropped, "%s%s", dropped.size ? ", " : "", s->key);
+            status = gn_text_add(ctx, &dropped, "%s%s", count++ ? ", " : "", s->key);
         else
             status = gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line);
     }
-    if (status == GERNE_OK && dropped.size)
-        gn_log(ctx, GERNE_LOG_INFO, "method.name was replaced: the file's %s does not apply",
-               dropped.bytes);
+    if (status == GERNE_OK && count)
+        gn_log(ctx, GERNE_LOG_INFO, "method.name was replaced: the file's %s %s not apply",
+               dropped.bytes, count == 1 ? "does" : "do");
     gn_text_free(&dropped);
+    return status;
+}
+
+static bool has_option(const gn_method *method, const char *name)
+{
+    for (size_t i = 0; i < method->option_count; i++)
+        if (strcmp(method->options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* An unknown key that other methods have: says whose it is instead of the nearest name. */
+static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings *settings)
+{
+    const char *key = NULL;
+    for (size_t i = 0; i < settings->count && !key; i++)
+        if (!gn_config_knows(c->config, settings->list[i].key))
+            key = settings->list[i].key;
+    if (!key || strncmp(key, "method.", 7) != 0 || !strstr(gerne_message(ctx), "unknown key"))
+        return;
+    gn_text owners = {0};
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; gn_methods[i] && status == GERNE_OK; i++)
+        if (has_option(gn_methods[i], key + 7))
+            status =
+                gn_text_add(ctx, &owners, "%s%s", owners.size ? ", " : "", gn_methods[i]->name);
+    if (status == GERNE_OK && owners.size)
+        gn_hint(ctx, "the method is %s, '%s' belongs to: %s", c->method->name, key, owners.bytes);
+    gn_text_free(&owners);
+}
+
+static gerne_status apply_settings(gerne_ctx *ctx, const gn_run_config *c,
+                                   const gn_settings *settings)
+{
+    gerne_status status = gn_config_apply(ctx, c->config, settings);
+    if (status == GERNE_EUSAGE)
+        hint_owner(ctx, c, settings);
     return status;
 }
 
@@ -151,13 +189,13 @@ static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *f
         gn_settings kept = {.source = file->source, .arena = gn_config_arena(c->config)};
         gerne_status status = drop_other_method(ctx, c->config, file, &kept);
         if (status == GERNE_OK)
-            status = gn_config_apply(ctx, c->config, &kept);
+            status = apply_settings(ctx, c, &kept);
         gn_settings_free(&kept);
         GN_TRY(status);
     } else if (file) {
-        GN_TRY(gn_config_apply(ctx, c->config, file));
+        GN_TRY(apply_settings(ctx, c, file));
     }
-    GN_TRY(gn_config_apply(ctx, c->config, flags));
+    GN_TRY(apply_settings(ctx, c, flags));
     return gn_config_complete(ctx, c->config);
 }
 
