@@ -47,33 +47,53 @@ gerne_status gn_extrapolation_plan(const gn_run *run, const gn_extrapolation *e,
     return GERNE_OK;
 }
 
-/* Norms of the gradients of L_b and L_lb and the cosine of the angle between them. */
-static gerne_status log_gradients(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
+static bool draws_both(const gn_extrapolation *e)
+{
+    return e->beta != 0 && e->beta != -1;
+}
+
+/* Keeps the gradient that the network has now: that of L_b, times scale. */
+static gerne_status keep_gradient(gn_run *run, gn_extrapolation *e, double scale)
+{
+    gn_block block = gn_network_trained(gn_run_network(run, 0));
+    if (!e->gradient)
+        GN_TRY(gn_run_alloc(run, block.size, sizeof *e->gradient, &e->gradient));
+    for (size_t i = 0; i < block.size; i++)
+        e->gradient[i] = (float)((double)block.gradients[i] / scale);
+    return GERNE_OK;
+}
+
+/* Norms of the kept gradient of L_b and of that of L_lb, and the cosine of the angle between them.
+ * The network holds added times the former plus scale times the latter. */
+static void log_gradients(gn_run *run, const gn_extrapolation *e, double added, double scale)
 {
     gn_block block = gn_network_trained(gn_run_network(run, 0));
     double dot = 0, norm_b = 0, norm_lb = 0;
-    if (e->beta == 0 || e->beta == -1)
-        return GERNE_OK; /* one batch alone was drawn */
-    if (!e->gradient)
-        GN_TRY(gn_run_alloc(run, block.size, sizeof *e->gradient, &e->gradient));
-    GN_TRY(gn_run_pass(run, 0, batch, batch->biased, false));
-    memcpy(e->gradient, block.gradients, block.size * sizeof(float));
-    GN_TRY(gn_run_pass(run, 0, batch, batch->less_biased, false));
     for (size_t i = 0; i < block.size; i++) {
-        dot += (double)e->gradient[i] * (double)block.gradients[i];
-        norm_b += (double)e->gradient[i] * (double)e->gradient[i];
-        norm_lb += (double)block.gradients[i] * (double)block.gradients[i];
+        double b = (double)e->gradient[i], lb = ((double)block.gradients[i] - added * b) / scale;
+        dot += b * lb;
+        norm_b += b * b;
+        norm_lb += lb * lb;
     }
     gn_run_log(run, "gradient_b", sqrt(norm_b));
     gn_run_log(run, "gradient_lb", sqrt(norm_lb));
     gn_run_log(run, "gradient_cosine", dot / sqrt(norm_b * norm_lb));
+}
+
+/* Two more passes, one for each batch's own weights. */
+static gerne_status diagnose(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
+{
+    GN_TRY(gn_run_pass(run, 0, batch, batch->biased, false));
+    GN_TRY(keep_gradient(run, e, 1));
+    GN_TRY(gn_run_pass(run, 0, batch, batch->less_biased, false));
+    log_gradients(run, e, 0, 1);
     return GERNE_OK;
 }
 
 static gerne_status coalesced(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
 {
-    if (run->diagnose)
-        GN_TRY(log_gradients(run, e, batch));
+    if (run->diagnose && draws_both(e))
+        GN_TRY(diagnose(run, e, batch));
     GN_TRY(gn_run_pass(run, 0, batch, NULL, false));
     size_t n = batch->samples.count;
     const float *losses = batch->losses[0];
@@ -99,19 +119,24 @@ gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e, gn_minibatc
     if (!run->coupled && run->fixed)
         return coalesced(run, e, &batches[0]);
     double beta = e->beta, loss_b = 0, loss_lb = 0;
-    if (run->concatenate && run->coupled && beta != 0 && beta != -1)
+    bool compare = run->diagnose && draws_both(e);
+    if (run->concatenate && run->coupled && draws_both(e))
         return concatenated(run, &batches[0]);
     gn_minibatch *next = batches;
     if (beta != 0) {
         GN_TRY(gn_run_pass(run, 0, next, NULL, false));
         loss_b = gn_mean(next->losses[0], next->samples.count);
         gn_run_log(run, "L_b", loss_b);
+        if (compare)
+            GN_TRY(keep_gradient(run, e, -beta));
         next++;
     }
     if (beta != -1) {
         GN_TRY(gn_run_pass(run, 0, next, NULL, beta != 0));
         loss_lb = gn_mean(next->losses[0], next->samples.count);
         gn_run_log(run, "L_lb", loss_lb);
+        if (compare)
+            log_gradients(run, e, -beta, 1 + beta);
     }
     gn_run_log(run, "loss", (1 + beta) * loss_lb - beta * loss_b);
     return gn_run_apply(run, 0);

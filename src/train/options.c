@@ -49,8 +49,8 @@ static const gn_option train_table[] = {
     {"log_test", GN_BOOL, TRAIN(log_test), .fallback = "false",
      .help = "evaluate the test split along the way, without selecting on it"},
     {"log_gradients", GN_BOOL, TRAIN(log_gradients), .fallback = "false", .flags = GN_NO_HASH,
-     .help = "before evaluations, log norms and cosine of the two batches' gradients (costs two "
-             "passes; not with training batch normalisation or augmentation)"},
+     .help = "before evaluations, log norms and cosine of the two batches' gradients (methods that "
+             "draw two; may cost two passes)"},
 };
 
 static const gn_option select_table[] = {

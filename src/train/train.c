@@ -167,6 +167,16 @@ static gerne_status check_average(gn_trainer *t)
     return GERNE_EUSAGE;
 }
 
+static gerne_status check_gradients(gn_trainer *t)
+{
+    if (!t->config->train.log_gradients || !t->run.coupled || !t->run.concatenate)
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "train.log_gradients does not go with model.bn concat: the two batches share one pass");
+    gn_hint(t->run.ctx, "use --model.bn separate, or leave train.log_gradients out");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status check_metric(gn_trainer *t)
 {
     if (t->config->select.metric != GN_METRIC_MINORITY_ACC ||
@@ -220,6 +230,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(settle_sizes(t));
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));
+    GN_TRY(check_gradients(t));
     GN_TRY(check_metric(t));
     t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
