@@ -104,6 +104,23 @@ static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metri
     return GERNE_OK;
 }
 
+/* Inside its bounds the extrapolated loss is a mean of losses by shares that are not negative. A
+ * mean well below zero says that what is subtracted runs off, long before figures overflow. */
+static void warn_of_negative_loss(gn_trainer *t, double mean)
+{
+    if (mean > -0.1 || t->warned)
+        return;
+    bool apart = !t->run.concatenate && gn_network_couples_samples(t->networks[0]);
+    t->warned = true;
+    gn_log(t->run.ctx, GERNE_LOG_WARNING,
+           "the mean loss of the steps up to %lld is %.3g: what is subtracted runs off; lower "
+           "method.beta or train.lr%s",
+           (long long)t->at.step, mean,
+           apart ? ", or set model.bn concat: with statistics of their own the network can tell "
+                   "the two batches apart"
+                 : "");
+}
+
 /* The means since the last evaluation, which are then forgotten. */
 static gerne_status log_figures(gn_trainer *t, json_t *event)
 {
@@ -115,6 +132,8 @@ static gerne_status log_figures(gn_trainer *t, json_t *event)
         if (!f->count)
             continue;
         double mean = f->sum / (double)f->count;
+        if (strcmp(f->name, "loss") == 0)
+            warn_of_negative_loss(t, mean);
         json_object_set_new(train, f->name, gn_json_number(mean));
         snprintf(tag, sizeof tag, "%s/train/%s", t->run.stage->name, f->name);
         status = gn_events_scalar(t->events, tag, (uint64_t)t->at.step, mean);
