@@ -29,6 +29,18 @@ gerne_status gn_settings_add(gerne_ctx *ctx, gn_settings *settings, const char *
     return GERNE_OK;
 }
 
+gerne_status gn_settings_pick(gerne_ctx *ctx, const gn_settings *from, const char *section,
+                              bool inside, gn_settings *to)
+{
+    to->source = from->source;
+    for (size_t i = 0; i < from->count; i++) {
+        const gn_setting *s = &from->list[i];
+        if ((strncmp(s->key, section, strlen(section)) == 0) == inside)
+            GN_TRY(gn_settings_add(ctx, to, s->key, s->items, s->count, s->is_list, s->line));
+    }
+    return GERNE_OK;
+}
+
 const gn_setting *gn_settings_find(const gn_settings *settings, const char *key)
 {
     for (size_t i = 0; i < settings->count; i++)

@@ -27,6 +27,11 @@ GERNE_CHECKED gerne_status gn_settings_add(gerne_ctx *ctx, gn_settings *settings
                                            const char *const *items, size_t count, bool is_list,
                                            int line);
 
+/* Appends those settings of from that are in a section (whose name is given with its dot, "tune."),
+ * or those that are not. */
+GERNE_CHECKED gerne_status gn_settings_pick(gerne_ctx *ctx, const gn_settings *from,
+                                            const char *section, bool inside, gn_settings *to);
+
 /* NULL when the key is not there. */
 const gn_setting *gn_settings_find(const gn_settings *settings, const char *key);
 

@@ -143,6 +143,12 @@ void gn_progress_hook(const gerne_ctx *ctx, gerne_progress_fn **fn, void **user)
     *user = ctx->progress_user;
 }
 
+void gn_log_hook(const gerne_ctx *ctx, gerne_log_fn **fn, void **user)
+{
+    *fn = ctx->log;
+    *user = ctx->log_user;
+}
+
 gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
 {
     if (!ctx || !ctx->progress || ctx->progress(ctx->progress_user, progress) == 0)

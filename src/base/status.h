@@ -59,8 +59,9 @@ static inline gerne_status gn_given_status(gerne_status status)
 
 void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...) GN_PRINTF(3, 4);
 
-/* The hook that is set now, for work that reports as a part of larger work. */
+/* The hooks that are set now, for work that reports as a part of larger work. */
 void gn_progress_hook(const gerne_ctx *ctx, gerne_progress_fn **fn, void **user);
+void gn_log_hook(const gerne_ctx *ctx, gerne_log_fn **fn, void **user);
 
 /* Reports progress; GERNE_EINTERRUPTED when the hook asks to stop. */
 GERNE_CHECKED gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress);

@@ -60,6 +60,43 @@ gerne_status gn_parse_arguments(gn_cli *cli, int argc, char **argv)
     return GERNE_OK;
 }
 
+/* Appends a word as a shell reads it back. */
+static gerne_status add_word(gn_cli *cli, gn_text *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=.,:/@%";
+    if (word[0] && word[strspn(word, plain)] == '\0')
+        return gn_text_add(cli->ctx, out, " %s", word);
+    GN_TRY(gn_text_add(cli->ctx, out, " '"));
+    for (const char *at = word; *at; at++)
+        GN_TRY(*at == '\'' ? gn_text_add(cli->ctx, out, "'\\''")
+                           : gn_text_add_bytes(cli->ctx, out, at, 1));
+    return gn_text_add(cli->ctx, out, "'");
+}
+
+static gerne_status add_words(gn_cli *cli, gn_text *out)
+{
+    for (size_t i = 0; i < cli->argument_count; i++)
+        GN_TRY(add_word(cli, out, cli->arguments[i]));
+    for (size_t i = 0; i < cli->flags.count; i++) {
+        GN_TRY(gn_text_add(cli->ctx, out, " --%s", cli->flags.list[i].key));
+        GN_TRY(add_word(cli, out, cli->flags.list[i].items[0]));
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_command_line(gn_cli *cli, const char *command, const char **out)
+{
+    gn_text text = {0};
+    gerne_status status = gn_text_add(cli->ctx, &text, "gerne %s", command);
+    if (status == GERNE_OK)
+        status = add_words(cli, &text);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(cli->ctx, cli->arena, text.bytes, out);
+    gn_text_free(&text);
+    return status;
+}
+
 static const gn_option common_options[] = {
     {"json", GN_BOOL, offsetof(gn_cli, json), .fallback = "false",
      .help = "print one JSON document on the standard output", .flags = GN_NO_HASH},

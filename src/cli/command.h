@@ -43,6 +43,9 @@ GERNE_CHECKED gerne_status gn_add_common_options(gn_cli *cli);
 /* Turns argv (without program and command name) into cli->flags and cli->arguments. */
 GERNE_CHECKED gerne_status gn_parse_arguments(gn_cli *cli, int argc, char **argv);
 
+/* The command as it can be typed again, in the arena. */
+GERNE_CHECKED gerne_status gn_command_line(gn_cli *cli, const char *command, const char **out);
+
 /* Appends the usage, help and options of a command. */
 GERNE_CHECKED gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out);
 
@@ -101,5 +104,6 @@ extern const gn_command gn_command_predict;
 extern const gn_command gn_command_report;
 extern const gn_command gn_command_reproduce;
 extern const gn_command gn_command_train;
+extern const gn_command gn_command_tune;
 
 #endif

@@ -7,6 +7,7 @@ const gn_command *const gn_commands[] = {
     &gn_command_bounds,
     &gn_command_data,
     &gn_command_train,
+    &gn_command_tune,
     &gn_command_eval,
     &gn_command_predict,
     &gn_command_report,

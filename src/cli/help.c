@@ -80,6 +80,8 @@ gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_t
         GN_TRY(gn_text_add(ctx, out, " (default %s)", option->fallback));
     if (option->flags & GN_REQUIRED)
         GN_TRY(gn_text_add(ctx, out, " (required)"));
+    if (option->flags & GN_TUNABLE)
+        GN_TRY(gn_text_add(ctx, out, " (searchable)"));
     return GERNE_OK;
 }
 

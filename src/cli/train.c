@@ -74,13 +74,29 @@ static gerne_status write_report(gn_cli *cli, const char *directory)
                      : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
 }
 
+/* What a file says about searching is not for a single run. */
+static gerne_status read_file(gn_cli *cli, gn_settings *out)
+{
+    gn_settings all = {.arena = cli->arena}, rest = {.arena = cli->arena};
+    gerne_status status = gn_settings_read(cli->ctx, cli->arguments[0], &all);
+    if (status == GERNE_OK)
+        status = gn_settings_pick(cli->ctx, &all, "tune.", false, &rest);
+    if (status == GERNE_OK)
+        status = gn_settings_pick(cli->ctx, &rest, "search.", false, out);
+    if (status == GERNE_OK && out->count < all.count)
+        gn_log(cli->ctx, GERNE_LOG_INFO, "the sections tune and search are for 'gerne tune'");
+    gn_settings_free(&all);
+    gn_settings_free(&rest);
+    return status;
+}
+
 static gerne_status start(gn_cli *cli, const gn_settings *flags, gn_text *report, json_t **results)
 {
     gn_settings file = {.arena = cli->arena};
     gn_run_config *config = NULL;
     gerne_status status = GERNE_OK;
     if (cli->argument_count)
-        status = gn_settings_read(cli->ctx, cli->arguments[0], &file);
+        status = read_file(cli, &file);
     if (status == GERNE_OK)
         status = gn_run_config_new(cli->ctx, cli->argument_count ? &file : NULL, flags, &config);
     if (status == GERNE_OK)

@@ -48,7 +48,7 @@ gerne_status gn_audit_of(gerne_ctx *ctx, const gerne_groups *groups, gn_audit *o
     out->empty = gn_groups_empty(groups);
     for (int i = 0; i < GN_AUDIT_CS; i++)
         GN_TRY(gerne_bounds_of(ctx, groups, out->c[i], &out->bounds[i]));
-    return gn_beta_grid(ctx, groups, out->grid_c, &out->grid);
+    return gn_beta_grid(ctx, groups, out->grid_c, GN_BETA_STEPS, &out->grid);
 }
 
 /* ---- JSON ---- */

@@ -202,7 +202,8 @@ gerne_status gn_weights_of(gerne_ctx *ctx, const gerne_groups *groups, double c,
     return GERNE_OK;
 }
 
-gerne_status gn_beta_grid(gerne_ctx *ctx, const gerne_groups *groups, double c, gn_beta_list *out)
+gerne_status gn_beta_grid(gerne_ctx *ctx, const gerne_groups *groups, double c, int steps,
+                          gn_beta_list *out)
 {
     *out = (gn_beta_list){.items = {-1, 0}, .count = 2};
     gerne_bounds bounds;
@@ -210,9 +211,8 @@ gerne_status gn_beta_grid(gerne_ctx *ctx, const gerne_groups *groups, double c, 
     if (!bounds.binds)
         return GERNE_OK;
     double span = bounds.beta_max - bounds.beta_balanced;
-    enum { PARTS = 10 };
-    for (int k = 0; k < PARTS; k++) {
-        double beta = bounds.beta_balanced + span * k / PARTS;
+    for (int k = 0; k < steps && k < GN_BETA_STEPS_MAX; k++) {
+        double beta = bounds.beta_balanced + span * k / steps;
         if (beta > out->items[out->count - 1])
             out->items[out->count++] = beta;
     }

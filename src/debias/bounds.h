@@ -26,14 +26,16 @@ gn_variances gn_variances_of(double c, double beta);
 GERNE_CHECKED gerne_status gn_weights_of(gerne_ctx *ctx, const gerne_groups *groups, double c,
                                          double beta, double *weights);
 
-/* Values of beta worth trying, ascending: no debiasing, no extrapolation, and steps from balance to
- * just below the bound. */
+/* Values of beta worth trying, ascending: no debiasing, no extrapolation, and so many steps from
+ * balance to just below the bound. */
+enum { GN_BETA_STEPS = 10, GN_BETA_STEPS_MAX = 100 };
+
 typedef struct gn_beta_list {
-    double items[16];
+    double items[GN_BETA_STEPS_MAX + 3];
     size_t count;
 } gn_beta_list;
 
 GERNE_CHECKED gerne_status gn_beta_grid(gerne_ctx *ctx, const gerne_groups *groups, double c,
-                                        gn_beta_list *out);
+                                        int steps, gn_beta_list *out);
 
 #endif

@@ -412,6 +412,33 @@ static gerne_status read_trial(gn_ledger *l, gn_arena *arena, const char *id, gn
     return status;
 }
 
+gerne_status gn_ledger_count(gn_ledger *l, size_t *planned, size_t *finished)
+{
+    *planned = l->count;
+    *finished = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        gn_trial_state state;
+        GN_TRY(state_in_ledger(l, l->planned[i], &state));
+        *finished += state == GN_TRIAL_DONE || state == GN_TRIAL_FAILED;
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_ledger_find(gn_ledger *l, const char *id, gn_trial_list *out)
+{
+    *out = (gn_trial_list){0};
+    gerne_status status = gn_arena_new(l->ctx, &out->arena);
+    if (status == GERNE_OK)
+        status = gn_alloc(l->ctx, 1, sizeof *out->items, "a trial", &out->items);
+    if (status == GERNE_OK) {
+        out->count = 1;
+        status = read_trial(l, out->arena, id, &out->items[0]);
+    }
+    if (status != GERNE_OK)
+        gn_trial_list_free(out);
+    return status;
+}
+
 gerne_status gn_ledger_list(gn_ledger *l, gn_trial_list *out)
 {
     *out = (gn_trial_list){0};

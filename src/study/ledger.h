@@ -88,6 +88,12 @@ GERNE_CHECKED gerne_status gn_ledger_release(gn_ledger *ledger, gn_claim *claim)
 /* Failed trials that were planned through this handle wait again. */
 GERNE_CHECKED gerne_status gn_ledger_retry(gn_ledger *ledger);
 
+/* How many of the planned trials are done or failed. */
+GERNE_CHECKED gerne_status gn_ledger_count(gn_ledger *ledger, size_t *planned, size_t *finished);
+
+/* One trial. Free with gn_trial_list_free. */
+GERNE_CHECKED gerne_status gn_ledger_find(gn_ledger *ledger, const char *id, gn_trial_list *out);
+
 /* The planned trials as they are now. Free with gn_trial_list_free. */
 GERNE_CHECKED gerne_status gn_ledger_list(gn_ledger *ledger, gn_trial_list *out);
 

@@ -13,6 +13,8 @@ typedef struct worker {
     const gn_study_work *work;
     gerne_progress_fn *outer; /* the hook of whoever runs the study */
     void *outer_user;
+    gerne_log_fn *log;
+    void *log_user;
     size_t finished, planned, to_come;
     uint64_t inside; /* of the present trial: never goes back when a second stage starts */
 } worker;
@@ -44,16 +46,50 @@ static int on_progress(void *user, const gerne_progress *progress)
 
 static gerne_status count(worker *w)
 {
-    gn_trial_list list;
-    GN_TRY(gn_ledger_list(w->ledger, &list));
-    w->planned = list.count;
-    w->finished = 0;
     w->inside = 0;
-    for (size_t i = 0; i < list.count; i++)
-        w->finished +=
-            list.items[i].state == GN_TRIAL_DONE || list.items[i].state == GN_TRIAL_FAILED;
-    gn_trial_list_free(&list);
+    return gn_ledger_count(w->ledger, &w->planned, &w->finished);
+}
+
+/* What a single run says is too much here; its warnings are not. */
+static void on_log(void *user, gerne_log_level level, const char *line)
+{
+    const worker *w = user;
+    if (w->log)
+        w->log(w->log_user, level == GERNE_LOG_INFO ? GERNE_LOG_DEBUG : level, line);
+}
+
+/* One line about a trial that this process has finished. */
+static gerne_status announce(worker *w, const char *id)
+{
+    gn_trial_list one;
+    GN_TRY(count(w));
+    GN_TRY(gn_ledger_find(w->ledger, id, &one));
+    const gn_trial *trial = &one.items[0];
+    const json_t *selection = json_object_get(trial->results, "selection");
+    const char *metric = json_string_value(json_object_get(selection, "metric"));
+    const char *split = json_string_value(json_object_get(selection, "split"));
+    char name[200];
+    gn_trial_words(&trial->spec, name, sizeof name);
+    if (trial->state == GN_TRIAL_DONE && metric && split)
+        gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s: %s on %s %.2f %%", w->finished,
+               w->planned + w->to_come, name, metric, split,
+               100 * gn_trial_figure(trial->results, split, metric));
+    else if (trial->state == GN_TRIAL_FAILED)
+        gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s failed: %s", w->finished,
+               w->planned + w->to_come, name, trial->reason);
+    gn_trial_list_free(&one);
     return GERNE_OK;
+}
+
+static gerne_status execute(worker *w, gn_claim *claim)
+{
+    const char *id = claim->id; /* the ledger's own */
+    gerne_set_log(w->ctx, on_log, w);
+    gerne_status status = gn_trial_execute(w->ctx, w->ledger, claim, w->work->cache);
+    gerne_set_log(w->ctx, w->log, w->log_user);
+    GN_TRY(status);
+    GN_TRY(announce(w, id));
+    return w->work->after ? w->work->after(w->work->user, w->ledger) : GERNE_OK;
 }
 
 /* Others are at work on what is left: look again soon, one of them may die. */
@@ -75,10 +111,8 @@ static gerne_status step(worker *w, bool *finished)
     bool grew = false;
     GN_TRY(count(w));
     GN_TRY(gn_ledger_claim(w->ledger, &claim, &others));
-    if (claim.id) {
-        GN_TRY(gn_trial_execute(w->ctx, w->ledger, &claim, w->work->cache));
-        return w->work->after ? w->work->after(w->work->user, w->ledger) : GERNE_OK;
-    }
+    if (claim.id)
+        return execute(w, &claim);
     if (others)
         return wait_for(w, others);
     if (w->work->grow)
@@ -90,6 +124,7 @@ static gerne_status step(worker *w, bool *finished)
 gerne_status gn_study_run(gerne_ctx *ctx, gn_ledger *ledger, const gn_study_work *work)
 {
     worker w = {.ctx = ctx, .ledger = ledger, .work = work, .to_come = work->to_come};
+    gn_log_hook(ctx, &w.log, &w.log_user);
     gn_progress_hook(ctx, &w.outer, &w.outer_user);
     gerne_set_progress(ctx, on_progress, &w);
     gerne_status status = GERNE_OK;

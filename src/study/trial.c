@@ -316,6 +316,22 @@ gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
     return released == GERNE_OK ? status : released;
 }
 
+void gn_trial_words(const gn_trial_spec *spec, char *buffer, size_t size)
+{
+    json_t *settings = spec->tag[0] ? NULL : json_loads(spec->settings, 0, NULL), *value;
+    const char *key;
+    size_t used = (size_t)snprintf(buffer, size, "%s%s", spec->tag, spec->tag[0] ? " " : "");
+    json_object_foreach(settings, key, value)
+    {
+        if (used < size)
+            used += (size_t)snprintf(buffer + used, size - used, "%s=%s ", key,
+                                     json_string_value(value) ? json_string_value(value) : "");
+    }
+    if (used < size)
+        snprintf(buffer + used, size - used, "seed=%lld", (long long)spec->seed);
+    json_decref(settings);
+}
+
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id)
 {
     static const char *const large[] = {"best.safetensors", "last.ckpt", "biased.safetensors",

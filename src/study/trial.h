@@ -49,6 +49,9 @@ GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, g
 /* The figure of a split ("val", "test") in results of the ledger; NaN when there is none. */
 double gn_trial_figure(const json_t *results, const char *split, const char *metric);
 
+/* What a trial is called in a line for people: "method.beta=1 seed=0", or its tag and seed. */
+void gn_trial_words(const gn_trial_spec *spec, char *buffer, size_t size);
+
 /* Removes weights and checkpoints from a trial's directory; its results stay. */
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id);
 

@@ -342,7 +342,7 @@ static void test_grid(void **state)
     gerne_ctx *ctx = test_ctx();
     gerne_groups *groups = table(ctx, WATERBIRDS, 2, 2);
     gn_beta_list grid;
-    assert_ok(ctx, gn_beta_grid(ctx, groups, 0.5, &grid));
+    assert_ok(ctx, gn_beta_grid(ctx, groups, 0.5, GN_BETA_STEPS, &grid));
     assert_int_equal(grid.count, 13);
     assert_near(grid.items[2], 1, 0);
     assert_near(grid.items[3], 1.2222088, 1e-6);
