@@ -1,7 +1,9 @@
 /* tune.c - gerne tune: a search over configurations, with seeds put together. */
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/command.h"
+#include "report/report.h"
 #include "study/tune.h"
 
 typedef struct tune_flags {
@@ -41,8 +43,9 @@ static const char help[] =
     "  gerne tune config.yaml --search.method.beta 0,0.5,1 --seeds 5 --out runs/beta\n"
     "  gerne tune config.yaml --tune.strategy random --tune.trials 20\n"
     "\n"
-    "--out (default: the file's, with -tune) receives ledger.sqlite, trials/, study.json and\n"
-    "best.yaml, which 'gerne train' runs. The same command goes on with what is there, after a "
+    "--out (default: the file's, with -tune) receives ledger.sqlite, trials/, study.json,\n"
+    "report.html and best.yaml, which 'gerne train' runs. The same command goes on with what is "
+    "there, after a "
     "stop\n"
     "or a kill; several processes may work on one directory (give each its share of --threads).\n";
 
@@ -142,6 +145,19 @@ static gerne_status first_seed(gn_cli *cli, const parts *file, const parts *flag
     return GERNE_OK;
 }
 
+/* The report comes after the study and cannot spoil it. */
+static gerne_status write_report(gn_cli *cli, const char *directory)
+{
+    const char *path;
+    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
+    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
+        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
+        return GERNE_OK;
+    }
+    return cli->json ? GERNE_OK
+                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
+}
+
 static gerne_status search(gn_cli *cli, const parts *file, const parts *flags)
 {
     gn_settings base = {.arena = cli->arena}, axes = {.arena = cli->arena};
@@ -165,8 +181,12 @@ static gerne_status search(gn_cli *cli, const parts *file, const parts *flags)
     if (status == GERNE_OK)
         status =
             gn_tune(cli->ctx, &request, cli->json ? NULL : &cli->output, cli->json ? &study : NULL);
+    if (status == GERNE_OK)
+        status = write_report(cli, request.dir);
     if (status == GERNE_OK && study)
         status = gn_output_json(cli, study);
+    else
+        json_decref(study);
     gn_settings_free(&base);
     gn_settings_free(&axes);
     return status;
