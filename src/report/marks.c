@@ -34,8 +34,9 @@ void gn_whisker_head(gn_page *page, const gn_scale *scale)
             continue;
         const char *anchor = i == 0 ? "start" : tick > 1 - 1e-9 ? "end" : "middle";
         double at = gn_scale_at(scale, tick) + (i == 0 ? -MARGIN : tick > 1 - 1e-9 ? MARGIN : 0);
-        gn_page_add(page, "<text x=\"%.2f%%\" y=\"13\" text-anchor=\"%s\">%.4g%s</text>", at,
-                    anchor, 100 * tick, tick > 1 - 1e-9 ? GN_NARROW_SPACE "%" : "");
+        gn_page_add(page, "<text%s x=\"%.2f%%\" y=\"13\" text-anchor=\"%s\">%.4g%s</text>",
+                    *anchor == 'm' ? " class=\"mid\"" : "", at, anchor, 100 * tick,
+                    tick > 1 - 1e-9 ? GN_NARROW_SPACE "%" : "");
     }
     gn_page_add(page, "</svg>");
 }

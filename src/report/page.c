@@ -206,7 +206,8 @@ gn_shown gn_show_number(double value)
         return (gn_shown){"\xE2\x88\x9E"};
     if (isnan(value))
         return not_available();
-    snprintf(number, sizeof number, "%.4g", value);
+    bool large = fabs(value) >= 1000 && fabs(value) < 1e7;
+    snprintf(number, sizeof number, large ? "%.0f" : "%.4g", value);
     return with_minus(number, "");
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum { WIDTH = 420, HEIGHT = 236, LEFT = 46, RIGHT = 14, TOP = 26, BOTTOM = 38 };
-enum { DOTS_MAX = 48, NAME_CHARACTERS = 12 };
+enum { DOTS_MAX = 48, DOTS_SEEN = 24, NAME_CHARACTERS = 12 };
 
 typedef struct frame {
     gn_page *page;
@@ -176,7 +176,7 @@ static void add_x_value(const frame *f, double x)
         gn_page_add(f->page, "%s", gn_show_number(x).text);
 }
 
-static void draw_dot(const frame *f, const gn_series *s, size_t i)
+static void draw_dot(const frame *f, const gn_series *s, size_t i, bool seen)
 {
     gn_page *page = f->page;
     double x = gn_scale_at(&f->x, s->x[i]);
@@ -187,7 +187,8 @@ static void draw_dot(const frame *f, const gn_series *s, size_t i)
                     gn_scale_at(&f->y, s->lo[i]), gn_scale_at(&f->y, s->hi[i]));
     }
     gn_page_add(page, "<circle");
-    add_class(page, "dot", s->colour);
+    /* On a dense line they would look like dashes: they show under the pointer. */
+    add_class(page, seen ? "dot" : "dot ghost", s->colour);
     gn_page_add(page, " cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", x, gn_scale_at(&f->y, s->y[i]),
                 s->points_only ? "4.5" : "2.6");
     if (s->name) {
@@ -205,10 +206,13 @@ static void draw_dots(const frame *f, const gn_series *s)
 {
     if (s->colour == GN_GREY && !s->points_only)
         return;
-    size_t every = s->points_only ? 1 : s->count / DOTS_MAX + 1;
+    size_t there = 0;
     for (size_t i = 0; i < s->count; i++)
-        if ((s->count - 1 - i) % every == 0 && can_draw(f, s->x[i], s->y[i]))
-            draw_dot(f, s, i);
+        there += can_draw(f, s->x[i], s->y[i]);
+    size_t every = s->points_only ? 1 : there / DOTS_MAX + 1, k = 0;
+    for (size_t i = s->count; i-- > 0;)
+        if (can_draw(f, s->x[i], s->y[i]) && k++ % every == 0)
+            draw_dot(f, s, i, s->points_only || there <= DOTS_SEEN);
 }
 
 static void draw_mark(const frame *f)
@@ -245,8 +249,8 @@ static void draw_legend(gn_page *page, const gn_plot *plot)
         gn_page_add(page, "</li>");
     }
     if (plot->mark_label && isfinite(plot->mark)) {
-        gn_page_add(page, "<li><svg width=\"22\" height=\"10\" aria-hidden=\"true\">"
-                          "<line class=\"mark\" x1=\"11\" x2=\"11\" y1=\"0\" y2=\"10\"/></svg>");
+        gn_page_add(page, "<li><svg width=\"22\" height=\"14\" aria-hidden=\"true\">"
+                          "<line class=\"mark\" x1=\"11\" x2=\"11\" y1=\"0\" y2=\"14\"/></svg>");
         gn_page_text(page, plot->mark_label);
         gn_page_add(page, "</li>");
     }
@@ -280,11 +284,12 @@ static void draw_picture(const frame *f)
     draw_y_axis(f);
     draw_x_axis(f);
     draw_mark(f);
-    for (size_t i = 0; i < plot->count; i++)
+    /* Backwards: the first of the legend lies on top. */
+    for (size_t i = plot->count; i-- > 0;)
         draw_band(f, &plot->series[i]);
-    for (size_t i = 0; i < plot->count; i++)
+    for (size_t i = plot->count; i-- > 0;)
         draw_line(f, &plot->series[i]);
-    for (size_t i = 0; i < plot->count; i++)
+    for (size_t i = plot->count; i-- > 0;)
         draw_dots(f, &plot->series[i]);
     gn_page_add(page, "</svg>");
 }

@@ -193,9 +193,10 @@ gerne_status gn_read_log(gn_run_record *run)
     GN_TRY(status);
     fill_from_start(run);
     if (run->damaged_lines)
-        GN_TRY(gn_run_note(run, "%llu damaged line%s of log.jsonl left out.",
+        GN_TRY(gn_run_note(run, "%llu damaged line%s of log.jsonl %s left out.",
                            (unsigned long long)run->damaged_lines,
-                           run->damaged_lines == 1 ? " was" : "s were"));
+                           run->damaged_lines == 1 ? "" : "s",
+                           run->damaged_lines == 1 ? "was" : "were"));
     if (run->stage_count && run->stages[run->stage_count - 1].curves.per_row > 1)
         GN_TRY(gn_run_note(run,
                            "The log is long: each point of a curve is the mean of %llu "

@@ -117,18 +117,29 @@ static const char *title_of(const gn_study_record *study)
     return title ? title : kind ? kind : "study";
 }
 
+/* "gerne, attributes unknown, on c-mnist, seed 0": what was asked, in a line. */
+static void add_run_title(gn_page *page, gn_run_record *run)
+{
+    const char *attributes = gn_run_setting(run, "method.attributes");
+    const char *format = gn_run_setting(run, "data.format");
+    char title[320];
+    snprintf(title, sizeof title, "%.80s%s%.80s%s%.80s, seed %lld",
+             run->method ? run->method : "a run", attributes ? ", attributes " : "",
+             attributes ? attributes : "", format ? ", on " : "", format ? format : "",
+             (long long)run->seed);
+    gn_mend_end(title);
+    add_title(page, run->name, title);
+}
+
 static void add_body(gn_page *page, report *r)
 {
-    char title[160];
+    char title[64];
     for (size_t i = 0; i < r->study_count; i++) {
         add_title(page, r->studies[i].name, title_of(&r->studies[i]));
         gn_section_study(page, &r->studies[i]);
     }
     if (r->run_count == 1) {
-        snprintf(title, sizeof title, "%.100s, seed %lld",
-                 r->runs[0].method ? r->runs[0].method : "a run", (long long)r->runs[0].seed);
-        gn_mend_end(title);
-        add_title(page, r->runs[0].name, title);
+        add_run_title(page, &r->runs[0]);
         gn_section_verdict(page, &r->runs[0]);
         gn_sections_of_run(page, &r->runs[0]);
     } else if (r->run_count > 1) {

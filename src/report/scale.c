@@ -5,12 +5,12 @@
 
 enum { DECIMALS_MAX = 9 };
 
-/* The smallest of 1, 2, 5 times a power of ten that is at least the given step. */
+/* The smallest of 1, 2, 2.5, 5 times a power of ten that is at least the given step. */
 static double round_step(double step)
 {
     double power = pow(10, floor(log10(step)));
     double digit = step / power;
-    static const double steps[] = {1, 2, 5};
+    static const double steps[] = {1, 2, 2.5, 5};
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
         if (digit <= steps[i] * (1 + 1e-9))
             return steps[i] * power;
@@ -41,8 +41,11 @@ static void linear_ticks(gn_scale *s, size_t wanted, bool widen)
         s->lo = s->ticks[0];
         s->hi = s->ticks[s->tick_count - 1];
     }
-    double decimals = ceil(-log10(step) - 1e-9);
-    s->decimals = decimals > 0 ? (int)fmin(decimals, DECIMALS_MAX) : 0;
+    double whole = step;
+    while (s->decimals < DECIMALS_MAX && fabs(whole - round(whole)) > 1e-6 * whole) {
+        whole *= 10;
+        s->decimals++;
+    }
 }
 
 static void log_ticks(gn_scale *s, bool widen)
@@ -51,11 +54,12 @@ static void log_ticks(gn_scale *s, bool widen)
     double stride = ceil((last - first + 1) / GN_TICKS_MAX);
     bool few = last - first <= 2;
     s->decimals = -1;
+    static const double digits[] = {1, 2, 5};
     for (double e = first; e <= last; e += stride)
-        for (int digit = 1; digit < 10; digit += digit == 1 ? 1 : 3) {
-            double tick = digit * pow(10, e);
+        for (int i = 0; i < (few ? 3 : 1); i++) {
+            double tick = digits[i] * pow(10, e);
             bool inside = tick >= s->lo * (1 - 1e-9) && tick <= s->hi * (1 + 1e-9);
-            if (s->tick_count < GN_TICKS_MAX && (digit == 1 || few) && (inside || widen))
+            if (s->tick_count < GN_TICKS_MAX && (inside || (widen && i == 0)))
                 s->ticks[s->tick_count++] = tick;
         }
     if (widen && s->tick_count) {
@@ -66,7 +70,7 @@ static void log_ticks(gn_scale *s, bool widen)
 
 static gn_scale make(double lo, double hi, bool log, size_t wanted, bool widen)
 {
-    log = log && lo > 0 && isfinite(hi) && hi > 0;
+    log = log && lo > 0 && isfinite(hi) && hi >= lo;
     if (log && hi <= lo * (1 + 1e-9)) {
         lo /= 2;
         hi *= 2;

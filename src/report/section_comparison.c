@@ -7,7 +7,7 @@
 #include "report/plot.h"
 #include "report/sections.h"
 
-enum { NAME_BYTES = 256, HEAT_RUNS = 8 };
+enum { HEAT_RUNS = 8 };
 
 /* ---- verdict ---- */
 
@@ -280,7 +280,7 @@ static void add_group_cells(gn_page *page, const gn_run_record *runs, size_t cou
             gn_page_add(page,
                         "<td class=\"bad%s%s\" style=\"--v:%.3f\" title=\"95 %% interval %s\">%s"
                         "</td>",
-                        1 - g->acc > 0.5 ? " strong" : "", worst ? " own" : "", 1 - g->acc,
+                        1 - g->acc > GN_STRONG ? " strong" : "", worst ? " own" : "", 1 - g->acc,
                         gn_interval_words(g->lo, g->hi).text, gn_show_percent(g->acc, 1).text);
         else
             gn_page_add(page, "<td class=\"none\">n/a</td>");
@@ -290,7 +290,6 @@ static void add_group_cells(gn_page *page, const gn_run_record *runs, size_t cou
 static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
 {
     least_group *list = NULL;
-    char name[NAME_BYTES];
     size_t groups = (size_t)runs[0].classes * runs[0].attributes;
     if (page->status != GERNE_OK || !groups || count > HEAT_RUNS || !best_of(runs, count))
         return;
@@ -298,7 +297,8 @@ static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
     size_t shown = page->status == GERNE_OK ? find_least(runs, count, list) : 0;
     if (shown) {
         gn_page_add(page,
-                    "<h2>Groups</h2>\n<p>%s Darker is worse; outlined is each run's worst "
+                    "<h2>Groups</h2>\n<p>%s The stronger the colour, the worse; outlined is each "
+                    "run's worst "
                     "group.</p>\n<div class=\"scroll\"><table class=\"heat\"><thead><tr><th>"
                     "</th>",
                     shown < groups ? "The groups that some run does worst on." : "");
@@ -311,7 +311,7 @@ static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
         gn_page_add(page, "</tr></thead><tbody>\n");
         for (size_t k = 0; k < shown; k++) {
             gn_page_add(page, "<tr><th>");
-            gn_page_text_cut(page, gn_group_name(&runs[0], list[k].id, name, sizeof name), 80);
+            gn_page_group(page, &runs[0], list[k].id, true);
             gn_page_add(page, "</th>");
             add_group_cells(page, runs, count, list[k].id);
             gn_page_add(page, "</tr>");

@@ -147,7 +147,7 @@ static void draw_groups(lines *l, const gn_run_record *run, const gn_curves *cur
     size_t count = find_groups(run, curves, "val", found);
     size_t coloured = count < COLOURED_GROUPS ? count : COLOURED_GROUPS;
     l->count = 0;
-    for (size_t i = count; i-- > 0;) {
+    for (size_t i = 0; i < count; i++) {
         bool strong = i < coloured;
         snprintf(column, sizeof column, "val#%zu", found[i].id);
         if (strong)

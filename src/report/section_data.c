@@ -98,7 +98,7 @@ static void add_heat_row(gn_page *page, const gn_run_record *run, uint32_t y)
         uint64_t n = run->train_counts[(size_t)y * run->attributes + a];
         double share = total ? (double)n / (double)total : 0;
         gn_page_add(page, "<td%s style=\"--v:%.3f\">%s<br><small>%s</small></td>",
-                    share > 0.5 ? " class=\"strong\"" : "", share, gn_show_count(n).text,
+                    share > GN_STRONG ? " class=\"strong\"" : "", share, gn_show_count(n).text,
                     gn_show_percent(share, 1).text);
     }
     gn_page_add(page, "</tr>");
@@ -148,7 +148,7 @@ static void add_heat_map(gn_page *page, const gn_run_record *run)
         add_map_cell(page, run, g, side);
     gn_page_add(page,
                 "</svg></figure><p class=\"note\">Rows are the %u classes, columns the %u "
-                "attributes; the darker a cell, the larger its share \xCE\xB1 of the "
+                "attributes; the stronger the colour, the larger its share \xCE\xB1 of the "
                 "class.</p>\n",
                 run->classes, run->attributes);
 }
@@ -270,7 +270,6 @@ static void add_binding(gn_page *page, const gn_run_record *run, const json_t *b
 {
     const json_t *binding = json_object_get(bounds, "binding");
     double y = gn_json_real(binding, "y"), a = gn_json_real(binding, "a");
-    char name[NAME_BYTES];
     if (!(y >= 0 && y < run->classes && a >= 0) || !isfinite(upper))
         return;
     gn_page_add(page, "<p class=\"note\">At the bound %s the share of ",
@@ -280,7 +279,7 @@ static void add_binding(gn_page *page, const gn_run_record *run, const json_t *b
         gn_page_add(page, ", %s samples,", a == 0 ? "easy" : "hard");
     } else if (a < run->attributes) {
         size_t group = (size_t)y * run->attributes + (size_t)a;
-        gn_page_text(page, gn_group_name(run, group, name, sizeof name));
+        gn_page_group(page, run, group, true);
     }
     gn_page_add(page, " in what the loss simulates reaches 0: that is the group that binds.</p>\n");
 }

@@ -7,7 +7,7 @@
 #include "report/plot.h"
 #include "report/sections.h"
 
-enum { ROWS_MAX = 2000, NAME_BYTES = 512, MISTAKEN_FOR = 4 };
+enum { ROWS_MAX = 2000, MISTAKEN_FOR = 4 };
 
 /* ---- which ---- */
 
@@ -59,10 +59,10 @@ static double least_end(const gn_split_record *split, const size_t *ids, size_t 
 static void add_group_row(gn_page *page, const gn_run_record *run, const gn_group_record *g,
                           size_t id, const gn_scale *scale)
 {
-    char name[NAME_BYTES], title[128];
+    char title[128];
     bool worst = (ptrdiff_t)id == run->test.worst;
     gn_page_add(page, "<tr%s><td class=\"name\">", worst ? " class=\"worst\"" : "");
-    gn_page_text(page, gn_group_name(run, id, name, sizeof name));
+    gn_page_group(page, run, id, true);
     gn_page_add(page, "</td><td class=\"n\">%s</td>", gn_show_count(g->n).text);
     gn_page_add(page, "<td class=\"n\">%s <small>%s</small></td>", gn_show_percent(g->acc, 2).text,
                 gn_interval_words(g->lo, g->hi).text);
@@ -155,11 +155,10 @@ static gerne_status count_confusion(const gn_run_record *run, confusion *c)
 
 static void add_confusion_row(gn_page *page, const gn_run_record *run, const confusion *c, size_t i)
 {
-    char name[NAME_BYTES];
     const uint64_t *counts = c->counts + i * run->classes;
     uint64_t n = run->test.groups[c->ids[i]].n;
     gn_page_add(page, "<tr><th>");
-    gn_page_text_cut(page, gn_group_name(run, c->ids[i], name, sizeof name), 80);
+    gn_page_group(page, run, c->ids[i], true);
     gn_page_add(page, "</th>");
     for (uint32_t k = 0; k < run->classes; k++) {
         bool own = k == c->ids[i] / run->attributes;
@@ -170,7 +169,7 @@ static void add_confusion_row(gn_page *page, const gn_run_record *run, const con
             gn_page_add(page,
                         "<td class=\"%s%s\" style=\"--v:%.3f\" title=\"%s of the group\">%s"
                         "</td>",
-                        own ? "own" : "bad", share > 0.5 ? " strong" : "", share,
+                        own ? "own" : "bad", share > GN_STRONG ? " strong" : "", share,
                         gn_show_percent(share, 1).text, gn_show_count(counts[k]).text);
     }
     gn_page_add(page, "</tr>");
@@ -212,7 +211,7 @@ static void add_mistaken(gn_page *page, const gn_run_record *run, const confusio
         given[used] = best;
         gn_page_add(page, "%s", used ? ", " : "");
         gn_page_text_cut(page, run->class_names[best], 40);
-        gn_page_add(page, " %s", gn_show_count(counts[best]).text);
+        gn_page_add(page, " (%s)", gn_show_count(counts[best]).text);
     }
     if (!used)
         gn_page_add(page, "nothing");
@@ -220,13 +219,12 @@ static void add_mistaken(gn_page *page, const gn_run_record *run, const confusio
 
 static void add_confusion_list(gn_page *page, const gn_run_record *run, const confusion *c)
 {
-    char name[NAME_BYTES];
     gn_page_add(page, "<div class=\"scroll\"><table><thead><tr><th>group</th><th class=\"n\">"
                       "wrong</th><th>most often taken for</th></tr></thead><tbody>");
     for (size_t i = 0; i < c->count; i++) {
         const gn_group_record *g = &run->test.groups[c->ids[i]];
         gn_page_add(page, "<tr><td class=\"name\">");
-        gn_page_text(page, gn_group_name(run, c->ids[i], name, sizeof name));
+        gn_page_group(page, run, c->ids[i], true);
         gn_page_add(page, "</td><td class=\"n\">%s of %s</td><td class=\"name\">",
                     gn_show_count(g->n - (g->correct < g->n ? g->correct : g->n)).text,
                     gn_show_count(g->n).text);
@@ -259,13 +257,12 @@ void gn_section_confusion(gn_page *page, gn_run_record *run)
 
 void gn_section_pictures(gn_page *page, gn_run_record *run)
 {
-    char name[NAME_BYTES];
     if (!run->picture_count)
         return;
     const gn_picture_record *first = &run->pictures[0];
     size_t group = (size_t)first->y * run->attributes + first->a;
     gn_page_add(page, "<h2>Mistakes in the worst group</h2>\n<p>Test images of ");
-    gn_page_text(page, gn_group_name(run, group, name, sizeof name));
+    gn_page_group(page, run, group, true);
     gn_page_add(page, " that were taken for something else, the surest mistakes of the model.</p>\n"
                       "<ul class=\"pictures\">");
     for (size_t i = 0; i < run->picture_count; i++) {

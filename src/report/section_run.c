@@ -15,6 +15,28 @@ gn_shown gn_interval_words(double lo, double hi)
     return words;
 }
 
+enum { PART_CHARACTERS = 40 };
+
+void gn_page_group(gn_page *page, const gn_run_record *run, size_t group, bool title)
+{
+    char name[512];
+    size_t y = group / run->attributes, a = group % run->attributes;
+    bool both = run->attributes > 1;
+    bool cut = title && (strlen(run->class_names[y]) > PART_CHARACTERS ||
+                         (both && strlen(run->attribute_names[a]) > PART_CHARACTERS));
+    if (cut) {
+        gn_page_add(page, "<span title=\"");
+        gn_page_text(page, gn_group_name(run, group, name, sizeof name));
+        gn_page_add(page, "\">");
+    }
+    gn_page_text_cut(page, run->class_names[y], PART_CHARACTERS);
+    if (both) {
+        gn_page_add(page, " " GN_DOT " ");
+        gn_page_text_cut(page, run->attribute_names[a], PART_CHARACTERS);
+    }
+    gn_page_add(page, "%s", cut ? "</span>" : "");
+}
+
 /* ---- verdict ---- */
 
 /* The last evaluation of the last stage, for runs without results. */
@@ -34,7 +56,6 @@ static void add_verdict_so_far(gn_page *page, const gn_run_record *run)
 static void add_verdict(gn_page *page, const gn_run_record *run)
 {
     const gn_split_record *test = &run->test;
-    char name[512];
     if (!test->there) {
         add_verdict_so_far(page, run);
         return;
@@ -45,7 +66,7 @@ static void add_verdict(gn_page *page, const gn_run_record *run)
                     gn_interval_words(test->wga_lo, test->wga_hi).text);
     gn_page_add(page, "</p>\n<p class=\"lead\">");
     if (test->worst >= 0) {
-        gn_page_text(page, gn_group_name(run, (size_t)test->worst, name, sizeof name));
+        gn_page_group(page, run, (size_t)test->worst, true);
         gn_page_add(page, " is the worst of %s groups on the test split of %s samples. ",
                     gn_show_count((uint64_t)run->classes * run->attributes).text,
                     gn_show_count(test->n).text);

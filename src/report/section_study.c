@@ -11,7 +11,8 @@ enum {
     TRIALS_SHOWN = 2000,
     SERIES_MAX = 40,
     PLOTS_MAX = 12,
-    CATEGORIES_MAX = 24
+    CATEGORIES_MAX = 24,
+    COLUMNS_MAX = 64,
 };
 
 static void add_attribute_text(gn_page *page, const char *before, const char *text,
@@ -55,7 +56,7 @@ static void add_settings(gn_page *page, const json_t *settings)
         gn_page_add(page, "%s", first ? "" : ", ");
         first = false;
         gn_page_text(page, short_key(key));
-        gn_page_add(page, " = ");
+        gn_page_add(page, "\xC2\xA0=\xC2\xA0");
         add_value(page, value);
     }
 }
@@ -77,8 +78,8 @@ static void add_stamps(gn_page *page, const json_t *study)
     for (size_t i = 0; i < 3; i++) {
         double n = gn_json_real(counts, names[i]);
         if (n > 0)
-            gn_page_add(page, "<span class=\"stamp\">%s trials %s</span>",
-                        gn_show_count((uint64_t)n).text, names[i]);
+            gn_page_add(page, "<span class=\"stamp\">%s trial%s %s</span>",
+                        gn_show_count((uint64_t)n).text, n == 1 ? "" : "s", names[i]);
     }
     gn_page_add(page, "\n");
 }
@@ -355,39 +356,55 @@ static void add_parameters(gn_page *page, const json_t *study)
 
 /* ---- tables and figures that the study brings ---- */
 
-static void add_cell(gn_page *page, const json_t *cell, const char *tag)
+/* A column is one of numbers as soon as one of its cells is. */
+static bool column_of_numbers(const json_t *rows, size_t column)
 {
-    bool number = json_is_number(cell);
-    gn_page_add(page, "<%s%s>", tag, number ? " class=\"n\"" : " class=\"name\"");
-    if (json_is_null(cell))
-        gn_page_add(page, "n/a");
-    else
-        add_value(page, cell);
-    gn_page_add(page, "</%s>", tag);
+    const json_t *row;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        if (json_is_number(json_array_get(row, column)))
+            return true;
+    }
+    return false;
 }
 
-static void add_table(gn_page *page, const json_t *table)
+static void add_table_rows(gn_page *page, const json_t *rows, const bool *numbers)
 {
-    const json_t *cell, *row, *columns = json_object_get(table, "columns");
-    const json_t *rows = json_object_get(table, "rows"), *first = json_array_get(rows, 0);
+    const json_t *cell, *row;
     size_t i, k;
-    add_attribute_text(page, "<h3>", gn_json_text(table, "title"),
-                       "</h3>\n<div class=\"scroll\"><table><thead><tr>");
-    json_array_foreach(columns, i, cell)
-    {
-        gn_page_add(page, "<th%s>", json_is_number(json_array_get(first, i)) ? " class=\"n\"" : "");
-        gn_page_text(page, json_string_value(cell));
-        gn_page_add(page, "</th>");
-    }
-    gn_page_add(page, "</tr></thead><tbody>\n");
     json_array_foreach(rows, i, row)
     {
         if (i == TRIALS_SHOWN)
             break;
         gn_page_add(page, "<tr>");
-        json_array_foreach(row, k, cell) add_cell(page, cell, "td");
+        json_array_foreach(row, k, cell)
+        {
+            gn_page_add(page, "<td class=\"%s\">", k < COLUMNS_MAX && numbers[k] ? "n" : "name");
+            add_value(page, cell);
+            gn_page_add(page, "</td>");
+        }
         gn_page_add(page, "</tr>\n");
     }
+}
+
+static void add_table(gn_page *page, const json_t *table)
+{
+    const json_t *cell, *rows = json_object_get(table, "rows");
+    bool numbers[COLUMNS_MAX] = {false};
+    size_t i;
+    add_attribute_text(page, "<h3>", gn_json_text(table, "title"),
+                       "</h3>\n<div class=\"scroll\"><table><thead><tr>");
+    json_array_foreach(json_object_get(table, "columns"), i, cell)
+    {
+        if (i < COLUMNS_MAX)
+            numbers[i] = column_of_numbers(rows, i);
+        gn_page_add(page, "<th%s>", i < COLUMNS_MAX && numbers[i] ? " class=\"n\"" : "");
+        gn_page_text(page, json_string_value(cell));
+        gn_page_add(page, "</th>");
+    }
+    gn_page_add(page, "</tr></thead><tbody>\n");
+    add_table_rows(page, rows, numbers);
     gn_page_add(page, "</tbody></table></div>\n");
     if (gn_json_text(table, "note"))
         add_attribute_text(page, "<p class=\"note\">", gn_json_text(table, "note"), "</p>\n");

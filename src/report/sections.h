@@ -6,6 +6,7 @@
 #include "report/record.h"
 
 enum { GN_ROWS_SHOWN = 20, GN_HEAT_SIDE = 12 };
+#define GN_STRONG 0.8 /* the share from which a heated cell needs white letters */
 
 /* Verdict, stamp, key figures, notes. */
 void gn_section_verdict(gn_page *page, gn_run_record *run);
@@ -41,6 +42,9 @@ GERNE_CHECKED gerne_status gn_paired_difference(const gn_run_record *first,
 
 /* A whole study: ranking, parameters, tables, figures, trials. */
 void gn_section_study(gn_page *page, const gn_study_record *study);
+
+/* Adds the name of a group, long parts cut; title adds the whole name to hover over. */
+void gn_page_group(gn_page *page, const gn_run_record *run, size_t group, bool title);
 
 /* The first sentence about a run, as plain text. */
 gn_shown gn_interval_words(double lo, double hi);

@@ -29,6 +29,10 @@ def contents(folder):
     for name in FILES:
         with open(os.path.join(folder, name), "rb") as file:
             out[name] = file.read()
+    errors = os.path.join(folder, "errors")
+    for name in sorted(os.listdir(errors)) if os.path.isdir(errors) else []:
+        with open(os.path.join(errors, name), "rb") as file:
+            out["errors/" + name] = file.read()
     # config.yaml names the directory
     out["config.yaml"] = b"\n".join(
         line for line in out["config.yaml"].split(b"\n") if not line.startswith((b"out:", b"cache:")))
@@ -61,9 +65,11 @@ def resume_arguments(out, begun):
 
 def compare(kind, out, wanted, what):
     found = contents(out)
-    for name in FILES:
-        if found[name] != wanted[name]:
+    for name in sorted(found | wanted):
+        if found.get(name) != wanted.get(name):
             sys.exit(f"{kind}: {name} differs {what}")
+    if not os.path.exists(os.path.join(out, "report.html")):
+        sys.exit(f"{kind}: there is no report {what}")
     left = [name for name in os.listdir(out) if ".tmp-" in name]
     if left:
         sys.exit(f"{kind}: {left} left behind {what}")
