@@ -84,6 +84,10 @@ extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 int gn_show_progress(void *user, const gerne_progress *progress);
 void gn_clear_progress(void); /* before anything else is printed */
 
+/* Starts the program anew with threads that spin only briefly, unless the environment has a choice
+ * of its own (OMP_WAIT_POLICY or GOMP_SPINCOUNT); returns when there is nothing to do. */
+void gn_shorten_waiting(char **argv);
+
 /* Writes cli->output now and empties it, for commands whose output is long. */
 GERNE_CHECKED gerne_status gn_output_flush(gn_cli *cli);
 

@@ -125,6 +125,8 @@ static void fill_standard_streams(void)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    if (argc > 1 && argv[1][0] != '-')
+        gn_shorten_waiting(argv);
     /* A closed pipe or a file that may not grow is a failed write, not the end of the program. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

@@ -2,7 +2,7 @@
 """What a run's directory is worth when something goes wrong: directory.py PROGRAM.
 
 A disk that is full leaves the last good checkpoint as it was; a checkpoint of another kind of
-processor is refused; the event file of a whole run is what TensorBoard reads.
+processor is refused; threads wait briefly for each other; the event file of a whole run is what TensorBoard reads.
 """
 import glob
 import json
@@ -80,6 +80,24 @@ class Directory(unittest.TestCase):
         self.assertIn("the instruction set of the processor differs: sse4.1 now", other.stderr)
         self.assertEqual(read(self.out, "last.ckpt"), good)
         self.assertEqual(gerne("--resume", self.out, "--quiet").returncode, 0)
+
+    def test_threads_wait_briefly(self):
+        """The program starts itself anew with a short spin, unless the user chose otherwise."""
+        for given in ({}, {"OMP_WAIT_POLICY": "active"}, {"GOMP_SPINCOUNT": "7"}):
+            environment = {key: value for key, value in os.environ.items()
+                           if key not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+            process = subprocess.Popen([PROGRAM, "train", *SETTINGS, "--out", self.out],
+                                       env={**environment, **given}, stdout=subprocess.DEVNULL)
+            end = time.monotonic() + PATIENCE
+            while not os.path.exists(self.out) and time.monotonic() < end:
+                time.sleep(0.01)
+            variables = read("/proc", str(process.pid), "environ").split(b"\0")
+            process.kill()
+            process.wait()
+            shutil.rmtree(self.out)
+            found = [v.decode() for v in variables if v.startswith((b"OMP_WAIT", b"GOMP_SPIN"))]
+            wanted = given or {"GOMP_SPINCOUNT": "1000"}
+            self.assertEqual(found, [f"{key}={value}" for key, value in wanted.items()])
 
     def test_events_are_those_of_the_log(self):
         self.assertEqual(gerne(*SETTINGS, "--out", self.out).returncode, 0)
