@@ -10,8 +10,8 @@
 const gn_option gn_optimizer_option_table[] = {
     {"optimizer", GN_CHOICE, OPTION(optimizer), .fallback = "sgd", .choices = "sgd|adam|adamw",
      .help = "the update rule"},
-    {"lr", GN_REAL, OPTION(lr), .fallback = "0.001", .min = 0, .max = 1e6, .flags = GN_TUNABLE,
-     .help = "learning rate"},
+    {"lr", GN_REAL, OPTION(lr), .fallback = "0.01", .min = 0, .max = 1e6, .flags = GN_TUNABLE,
+     .help = "learning rate; adam and adamw want a tenth of it"},
     {"momentum", GN_REAL, OPTION(momentum), .fallback = "0.9", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "momentum of sgd"},
     {"weight_decay", GN_REAL, OPTION(weight_decay), .fallback = "0", .min = 0, .max = 1e6,

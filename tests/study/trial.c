@@ -71,7 +71,7 @@ static void base_drops_what_is_a_runs_own(void **state)
     gn_text text = {0};
     assert_ok(f->ctx, gn_base_describe(f->ctx, &f->base, &text));
     assert_non_null(strstr(text.bytes, "train.steps: 6\n"));
-    assert_non_null(strstr(text.bytes, "train.lr: 0.001\n")); /* a default */
+    assert_non_null(strstr(text.bytes, "train.lr: 0.01\n")); /* a default */
     assert_null(strstr(text.bytes, "\nout:"));
     gn_text_free(&text);
 }
@@ -82,10 +82,10 @@ static void ids_follow_the_configuration(void **state)
     gn_trial_spec a = make(f, 0), b = make(f, 1);
     assert_string_not_equal(a.id, b.id);
     assert_string_equal(a.settings, "{}");
-    add(f, &f->changes, "train.lr", "0.001"); /* the default, spelt out */
+    add(f, &f->changes, "train.lr", "0.01"); /* the default, spelt out */
     gn_trial_spec same = make(f, 0);
     assert_string_equal(same.id, a.id);
-    assert_string_equal(same.settings, "{\"train.lr\":\"0.001\"}");
+    assert_string_equal(same.settings, "{\"train.lr\":\"0.01\"}");
     f->changes.count = 0;
     add(f, &f->changes, "train.lr", "0.002");
     assert_string_not_equal(make(f, 0).id, a.id);
