@@ -211,6 +211,11 @@ gn_shown gn_show_number(double value)
     return with_minus(number, "");
 }
 
+gn_shown gn_show_whole(double value)
+{
+    return value >= 0 && value < 1e15 ? gn_show_count((uint64_t)value) : not_available();
+}
+
 gn_shown gn_show_count(uint64_t count)
 {
     char digits[32];

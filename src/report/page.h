@@ -43,6 +43,7 @@ typedef struct gn_shown {
 gn_shown gn_show_percent(double fraction, int decimals); /* 0.8602 -> 86.02 % */
 gn_shown gn_show_points(double fraction, int decimals);  /* 0.0102 -> +1.02 */
 gn_shown gn_show_number(double value);  /* four significant digits, and whole thousands */
+gn_shown gn_show_whole(double value);   /* a count that came as a number */
 gn_shown gn_show_count(uint64_t count); /* 12345 -> 12 345 */
 
 #define GN_NARROW_SPACE "\xE2\x80\xAF" /* U+202F, does not break */

@@ -57,22 +57,10 @@ gerne_status gn_run_note(gn_run_record *run, const char *format, ...)
     return GERNE_OK;
 }
 
-const char *gn_run_setting(gn_run_record *run, const char *key)
+const char *gn_run_setting(const gn_run_record *run, const char *key)
 {
     const gn_setting *setting = gn_settings_find(&run->config, key);
-    const char *copy = NULL;
-    if (!setting || !setting->count)
-        return NULL;
-    if (setting->count == 1)
-        return setting->items[0];
-    gn_text joined = {0};
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < setting->count && status == GERNE_OK; i++)
-        status = gn_text_add(run->ctx, &joined, "%s%s", i ? ", " : "", setting->items[i]);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(run->ctx, run->arena, joined.bytes, &copy);
-    gn_text_free(&joined);
-    return status == GERNE_OK ? copy : NULL;
+    return setting && setting->count ? setting->items[0] : NULL;
 }
 
 const char *gn_group_name(const gn_run_record *run, size_t group, char *out, size_t size)
@@ -88,10 +76,10 @@ const char *gn_group_name(const gn_run_record *run, size_t group, char *out, siz
     return out;
 }
 
-const char *gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path)
+gerne_status gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path, const char **out)
 {
-    char absolute[PATH_BYTES];
-    const char *copy = path;
+    char absolute[PATH_BYTES], *name;
+    *out = path;
     if (strcmp(path, ".") == 0 && getcwd(absolute, sizeof absolute))
         path = absolute;
     size_t size = strlen(path);
@@ -100,11 +88,12 @@ const char *gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path)
     size_t begin = size;
     while (begin > 0 && path[begin - 1] != '/')
         begin--;
-    char *name;
-    if (begin == size || gn_arena_alloc(ctx, arena, size - begin + 1, 1, &name) != GERNE_OK)
-        return copy;
+    if (begin == size)
+        return GERNE_OK;
+    GN_TRY(gn_arena_alloc(ctx, arena, size - begin + 1, 1, &name));
     memcpy(name, path + begin, size - begin);
-    return name;
+    *out = name;
+    return GERNE_OK;
 }
 
 /* ---- what is there ---- */
@@ -203,7 +192,7 @@ gerne_status gn_run_record_read(gerne_ctx *ctx, gn_arena *arena, const char *pat
                            .seconds = NAN,
                            .config = {.arena = arena},
                            .selection = {.epoch = NAN, .step = NAN}};
-    out->name = gn_base_name(ctx, arena, path);
+    GN_TRY(gn_base_name(ctx, arena, path, &out->name));
     GN_TRY(read_config(out));
     GN_TRY(gn_read_results(out));
     GN_TRY(say_unfinished(out));

@@ -111,11 +111,12 @@ GERNE_CHECKED gerne_status gn_run_note(gn_run_record *run, const char *format, .
 /* DIRECTORY/name, in the arena. */
 GERNE_CHECKED gerne_status gn_record_path(gn_run_record *run, const char *name, const char **out);
 
-/* What the configuration says about a key, lists joined with commas; NULL when it does not. */
-const char *gn_run_setting(gn_run_record *run, const char *key);
+/* What the configuration says about a key (of a list the first item); NULL when it does not. */
+const char *gn_run_setting(const gn_run_record *run, const char *key);
 
-/* The last part of a path; "." and "" are taken as they are. */
-const char *gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path);
+/* The last part of a path, in the arena; "." and "" are taken as they are. */
+GERNE_CHECKED gerne_status gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path,
+                                        const char **out);
 
 /* JSON of a stranger: NaN, NULL or 0 for what is missing or of another kind. */
 double gn_json_real(const json_t *object, const char *key);

@@ -30,7 +30,7 @@ static gerne_status read_all(report *r, const char *const *paths, size_t count)
         if (is_study) {
             gn_study_record *study = &r->studies[r->study_count++];
             GN_TRY(gn_study_record_read(r->ctx, paths[i], study));
-            study->name = gn_base_name(r->ctx, r->arena, paths[i]);
+            GN_TRY(gn_base_name(r->ctx, r->arena, paths[i], &study->name));
         } else {
             GN_TRY(gn_run_record_read(r->ctx, r->arena, paths[i], &r->runs[r->run_count++]));
         }

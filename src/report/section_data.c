@@ -254,7 +254,7 @@ static void add_pseudo(gn_page *page, const json_t *pseudo)
         page,
         "<p>The attributes were guessed: %s training samples that a biased model finds hard "
         "(t = %s) are each class\xE2\x80\x99s second group.",
-        gn_show_count((uint64_t)fmax(gn_json_real(pseudo, "n"), 0)).text,
+        gn_show_whole(gn_json_real(pseudo, "n")).text,
         gn_show_number(gn_json_real(pseudo, "t")).text);
     if (isfinite(gn_json_real(pseudo, "precision")))
         gn_page_add(page,

@@ -24,12 +24,15 @@ static int worse(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-size_t gn_worst_groups(const gn_run_record *run, const gn_split_record *split, size_t *ids,
-                       size_t limit)
+size_t gn_worst_groups(gn_page *page, const gn_run_record *run, size_t *ids, size_t limit)
 {
     ranked *list;
+    const gn_split_record *split = &run->test;
     size_t count = 0, groups = (size_t)run->classes * run->attributes;
-    if (!split->there || gn_alloc(run->ctx, groups, sizeof *list, "groups", &list) != GERNE_OK)
+    if (!split->there || page->status != GERNE_OK)
+        return 0;
+    page->status = gn_alloc(page->ctx, groups, sizeof *list, "groups", &list);
+    if (page->status != GERNE_OK)
         return 0;
     for (size_t g = 0; g < groups; g++)
         if (split->groups[g].n && isfinite(split->groups[g].acc))
@@ -114,7 +117,7 @@ void gn_section_groups(gn_page *page, gn_run_record *run)
     page->status = gn_alloc(page->ctx, groups, sizeof *ids, "groups", &ids);
     if (page->status != GERNE_OK)
         return;
-    size_t count = gn_worst_groups(run, &run->test, ids, groups);
+    size_t count = gn_worst_groups(page, run, ids, groups);
     gn_page_add(page, "<h2>Groups</h2>\n");
     if (count > GN_ROWS_SHOWN) {
         add_many_groups(page, run, ids, count);
@@ -239,8 +242,9 @@ void gn_section_confusion(gn_page *page, gn_run_record *run)
     confusion c = {0};
     if (!run->row_count || !run->test.there || page->status != GERNE_OK)
         return;
-    c.count = gn_worst_groups(run, &run->test, c.ids, GN_ROWS_SHOWN);
-    page->status = count_confusion(run, &c);
+    c.count = gn_worst_groups(page, run, c.ids, GN_ROWS_SHOWN);
+    if (page->status == GERNE_OK)
+        page->status = count_confusion(run, &c);
     if (page->status == GERNE_OK && c.count) {
         gn_page_add(page, "<h2>What they are taken for</h2>\n");
         if (c.count == GN_ROWS_SHOWN)

@@ -87,7 +87,7 @@ static void add_stamps(gn_page *page, const gn_run_record *run)
         gn_page_add(page, "<span class=\"stamp\">chosen on validation by ");
         gn_page_text(page, s->metric);
         if (isfinite(s->step))
-            gn_page_add(page, ", step %s", gn_show_count((uint64_t)fmax(s->step, 0)).text);
+            gn_page_add(page, ", step %s", gn_show_whole(s->step).text);
         gn_page_add(page, "</span><span class=\"stamp\">test labels not used for choosing</span>");
     }
     gn_page_add(page, "\n");
@@ -105,10 +105,10 @@ static void add_figures(gn_page *page, const gn_run_record *run)
     if (!t->there)
         return;
     gn_page_add(page, "<dl class=\"figures\">");
-    add_figure(page, "Worst group (WGA)", gn_show_percent(t->wga, 1).text,
-               gn_interval_words(t->wga_lo, t->wga_hi).text);
-    add_figure(page, "Mean of groups (GBA)", gn_show_percent(t->gba, 1).text,
-               gn_interval_words(t->gba_lo, t->gba_hi).text);
+    snprintf(below, sizeof below, "WGA, %s", gn_interval_words(t->wga_lo, t->wga_hi).text);
+    add_figure(page, "Worst group", gn_show_percent(t->wga, 1).text, below);
+    snprintf(below, sizeof below, "GBA, %s", gn_interval_words(t->gba_lo, t->gba_hi).text);
+    add_figure(page, "Mean of groups", gn_show_percent(t->gba, 1).text, below);
     snprintf(below, sizeof below, "%s test samples", gn_show_count(t->n).text);
     add_figure(page, "All samples", gn_show_percent(t->acc_avg, 1).text, below);
     add_figure(page, "Worst class", gn_show_percent(t->worst_class, 1).text, "least recall");
@@ -179,6 +179,27 @@ static void add_pair(gn_page *page, const char *key, const char *value)
     gn_page_add(page, "</span> ");
 }
 
+static bool is_set(const gn_setting *setting)
+{
+    return setting && setting->count && (setting->count > 1 || *setting->items[0]);
+}
+
+static void add_setting(gn_page *page, const char *key, const gn_setting *setting)
+{
+    if (setting->count == 1) {
+        add_pair(page, key, setting->items[0]);
+        return;
+    }
+    gn_page_add(page, "<span class=\"long\"><i>");
+    gn_page_text(page, key);
+    gn_page_add(page, "</i> ");
+    for (size_t i = 0; i < setting->count; i++) {
+        gn_page_add(page, "%s", i ? ", " : "");
+        gn_page_text(page, setting->items[i]);
+    }
+    gn_page_add(page, "</span> ");
+}
+
 /* The named keys of a section that are set; a NULL ends them. */
 static void add_keys(gn_page *page, gn_run_record *run, const char *title, const char *section,
                      const char *const *keys)
@@ -187,13 +208,13 @@ static void add_keys(gn_page *page, gn_run_record *run, const char *title, const
     bool any = false;
     for (; *keys; keys++) {
         snprintf(full, sizeof full, "%s.%s", section, *keys);
-        const char *value = gn_run_setting(run, full);
-        if (!value || !*value)
+        const gn_setting *setting = gn_settings_find(&run->config, full);
+        if (!is_set(setting))
             continue;
         if (!any)
             gn_page_add(page, "<dt>%s</dt><dd>", title);
         any = true;
-        add_pair(page, *keys, value);
+        add_setting(page, *keys, setting);
     }
     if (any)
         gn_page_add(page, "</dd>\n");
@@ -205,12 +226,10 @@ static void add_method(gn_page *page, gn_run_record *run)
     gn_page_add(page, "<dt>Method</dt><dd>");
     add_pair(page, "name", run->method ? run->method : "unknown");
     for (size_t i = 0; i < run->config.count; i++) {
-        const char *key = run->config.list[i].key;
-        if (strncmp(key, "method.", 7) != 0 || strcmp(key, "method.name") == 0)
-            continue;
-        const char *value = gn_run_setting(run, key);
-        if (value && *value)
-            add_pair(page, key + 7, value);
+        const gn_setting *setting = &run->config.list[i];
+        bool own = strncmp(setting->key, "method.", 7) == 0;
+        if (own && strcmp(setting->key, "method.name") != 0 && is_set(setting))
+            add_setting(page, setting->key + 7, setting);
     }
     gn_page_add(page, "</dd>\n");
 }

@@ -78,8 +78,8 @@ static void add_stamps(gn_page *page, const json_t *study)
     for (size_t i = 0; i < 3; i++) {
         double n = gn_json_real(counts, names[i]);
         if (n > 0)
-            gn_page_add(page, "<span class=\"stamp\">%s trial%s %s</span>",
-                        gn_show_count((uint64_t)n).text, n == 1 ? "" : "s", names[i]);
+            gn_page_add(page, "<span class=\"stamp\">%s trial%s %s</span>", gn_show_whole(n).text,
+                        n == 1 ? "" : "s", names[i]);
     }
     gn_page_add(page, "\n");
 }
@@ -292,7 +292,7 @@ static void collect(scatter *s, const json_t *study, const char *key)
     {
         const json_t *value = json_object_get(json_object_get(trial, "settings"), key);
         const json_t *judged = json_object_get(trial, split ? split : "val");
-        double x, y = gn_json_real(judged, metric ? metric : "gba");
+        double x = 0, y = gn_json_real(judged, metric ? metric : "gba");
         const char *word = json_string_value(value);
         bool there = s->numeric ? number_of(value, &x) : word && category_of(s, word, &x);
         if (!there || !isfinite(y))

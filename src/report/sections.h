@@ -58,8 +58,7 @@ typedef struct gn_bias {
 GERNE_CHECKED gerne_status gn_bias_of(gerne_ctx *ctx, const uint64_t *counts, size_t rows,
                                       size_t columns, gn_bias *out);
 
-/* The ids of the groups with samples, worst first, at most limit; returns how many. */
-size_t gn_worst_groups(const gn_run_record *run, const gn_split_record *split, size_t *ids,
-                       size_t limit);
+/* The ids of the groups with test samples, worst first, at most limit; returns how many. */
+size_t gn_worst_groups(gn_page *page, const gn_run_record *run, size_t *ids, size_t limit);
 
 #endif

@@ -140,6 +140,10 @@ static void test_numbers(void **state)
     assert_string_equal(gn_show_number(30600).text, "30600");
     assert_string_equal(gn_show_number(1e-7).text, "1e-07");
     assert_string_equal(gn_show_number(NAN).text, "n/a");
+    assert_string_equal(gn_show_whole(12345).text, "12" THIN "345");
+    assert_string_equal(gn_show_whole(1e300).text, "n/a");
+    assert_string_equal(gn_show_whole(-1).text, "n/a");
+    assert_string_equal(gn_show_whole(NAN).text, "n/a");
     assert_string_equal(gn_show_count(0).text, "0");
     assert_string_equal(gn_show_count(9999).text, "9999");
     assert_string_equal(gn_show_count(1234567).text, "1" THIN "234" THIN "567");
