@@ -28,6 +28,11 @@ static double selected_value(const json_t *results, bool oracle)
     return figure(splits_of(results, oracle), oracle ? "test" : split, metric);
 }
 
+static bool chose_on_test(const json_t *results)
+{
+    return json_is_true(json_object_get(json_object_get(results, "selection"), "oracle"));
+}
+
 static void widen(gn_interval *hull, const json_t *splits, const char *metric)
 {
     char key[64];
@@ -59,6 +64,8 @@ static gn_side judge_point(tally *t, size_t point, bool oracle, double *chosen_b
         const gn_trial *trial = t->trials[i].trial;
         if (t->trials[i].point != point || trial->state != GN_TRIAL_DONE)
             continue;
+        if (!oracle && chose_on_test(trial->results))
+            continue; /* not an honest figure */
         const json_t *splits = splits_of(trial->results, oracle);
         double value = figure(splits, "test", t->metric);
         if (isnan(value))
@@ -67,7 +74,7 @@ static gn_side judge_point(tally *t, size_t point, bool oracle, double *chosen_b
         sum += selected_value(trial->results, oracle);
         widen(&side.interval, splits, t->metric);
     }
-    side.measure = gn_measure_of(t->values, n);
+    side.measure = gn_spread_of(t->values, n);
     *chosen_by = n ? sum / (double)n : (double)NAN;
     return side;
 }

@@ -3,9 +3,8 @@
 #ifndef GN_STUDY_CELL_RESULT_H
 #define GN_STUDY_CELL_RESULT_H
 
-#include "base/statistics.h"
 #include "study/ledger.h"
-#include "study/measure.h"
+#include "study/band.h"
 
 /* A trial of a slot. */
 typedef struct gn_slot_trial {
@@ -17,7 +16,7 @@ typedef struct gn_slot_trial {
 /* One side of it: honest (chosen on validation) or oracle (chosen on test). In percent. */
 typedef struct gn_side {
     size_t point;
-    gn_measure measure;   /* of the reported metric on test, over seeds */
+    gn_spread measure;    /* of the reported metric on test, over seeds */
     gn_interval interval; /* hull of the seeds' 95% intervals; NAN when the metric has none */
 } gn_side;
 

@@ -97,8 +97,11 @@ static gerne_status add_override(gerne_ctx *ctx, gn_arena *arena, const gn_cell 
                        word);
     snprintf(key, sizeof key, "%.*s", (int)(equals - word), word);
     GN_TRY(split(ctx, arena, equals + 1, '|', &values, &count));
-    return gn_settings_add(ctx, count > 1 ? &out->axes : &out->fixed, key, values, count, count > 1,
-                           0);
+    if (count > 1)
+        return gn_settings_add(ctx, &out->axes, key, values, count, true, 0);
+    GN_TRY(split(ctx, arena, equals + 1, '+', &values, &count));
+    return gn_settings_add(ctx, count > 1 ? &out->folds : &out->fixed, key, values, count,
+                           count > 1, 0);
 }
 
 static gerne_status read_settings(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
@@ -124,7 +127,8 @@ static gerne_status read_settings(gerne_ctx *ctx, gn_arena *arena, const gn_cell
 gerne_status gn_cell_settings_read(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
                                    gn_cell_settings *out)
 {
-    *out = (gn_cell_settings){{.arena = arena}, {.arena = arena}, {.arena = arena}};
+    *out =
+        (gn_cell_settings){{.arena = arena}, {.arena = arena}, {.arena = arena}, {.arena = arena}};
     gerne_status status = read_settings(ctx, arena, cell, out);
     if (status != GERNE_OK)
         gn_cell_settings_free(out);
@@ -136,6 +140,7 @@ void gn_cell_settings_free(gn_cell_settings *settings)
     gn_settings_free(&settings->base);
     gn_settings_free(&settings->fixed);
     gn_settings_free(&settings->axes);
+    gn_settings_free(&settings->folds);
 }
 
 /* ---- grids ---- */

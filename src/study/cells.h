@@ -2,7 +2,8 @@
  *
  * A row of cells.csv names a cell (table, dataset, ratio, setting, method, variant), a base (a YAML
  * file beside it) and overrides "key=value key=value". A value "a|b|c" makes a grid: every point is
- * run with every seed, and validation chooses.
+ * run with every seed, and validation chooses. A value "a+b+c" repeats the runs with each (folds);
+ * like seeds, all of them count in the mean.
  */
 #ifndef GN_STUDY_CELLS_H
 #define GN_STUDY_CELLS_H
@@ -30,11 +31,12 @@ GERNE_CHECKED gerne_status gn_cells_read(gerne_ctx *ctx, gn_arena *arena, gn_cel
 GERNE_CHECKED gerne_status gn_cell_path(gerne_ctx *ctx, gn_arena *arena, const char *const *parts,
                                         size_t count, const char **out);
 
-/* The settings of a cell; free the three. */
+/* The settings of a cell. */
 typedef struct gn_cell_settings {
     gn_settings base;  /* the YAML file */
     gn_settings fixed; /* overrides with one value */
     gn_settings axes;  /* overrides with several: the items are the grid's values */
+    gn_settings folds; /* overrides whose values are all run and averaged */
 } gn_cell_settings;
 
 GERNE_CHECKED gerne_status gn_cell_settings_read(gerne_ctx *ctx, gn_arena *arena,

@@ -97,10 +97,10 @@ static bool is_planned(const gn_reproduction *r, const char *id)
 }
 
 static gerne_status plan_point(gn_reproduction *r, size_t slot, const gn_settings *base,
-                               size_t point)
+                               size_t point, size_t fold)
 {
     gn_settings changes = {.arena = r->arena};
-    gerne_status status = gn_slot_changes(r->ctx, &r->slots.list[slot], point, &changes);
+    gerne_status status = gn_slot_changes(r->ctx, &r->slots.list[slot], point, fold, &changes);
     for (int64_t seed = 0; seed < r->options->seeds && status == GERNE_OK; seed++) {
         const gn_trial_request request = {
             .base = base, .changes = &changes, .tag = r->slots.list[slot].path, .seed = seed};
@@ -123,8 +123,9 @@ static gerne_status plan_slot(gn_reproduction *r, size_t slot)
     const gn_slot *s = &r->slots.list[slot];
     gn_settings base = {.arena = r->arena};
     gerne_status status = base_of(r, s, &base);
-    for (size_t p = 0; p < gn_grid_size(&s->settings.axes) && status == GERNE_OK; p++)
-        status = plan_point(r, slot, &base, p);
+    size_t points = gn_grid_size(&s->settings.axes), folds = gn_grid_size(&s->settings.folds);
+    for (size_t i = 0; i < points * folds && status == GERNE_OK; i++)
+        status = plan_point(r, slot, &base, i / folds, i % folds);
     gn_settings_free(&base);
     return status == GERNE_OK ? status : gn_fail_in(r->ctx, status, "cell %s", s->path);
 }
@@ -134,7 +135,8 @@ static gerne_status plan(gn_reproduction *r)
     size_t most = 1;
     for (size_t i = 0; i < r->slots.count; i++)
         if (r->slots.list[i].state == GN_SLOT_RUNNABLE)
-            most += gn_grid_size(&r->slots.list[i].settings.axes) * (size_t)r->options->seeds;
+            most += gn_grid_size(&r->slots.list[i].settings.axes) *
+                    gn_grid_size(&r->slots.list[i].settings.folds) * (size_t)r->options->seeds;
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->jobs, &r->jobs));
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->specs, &r->specs));
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->slot_trials, &r->slot_trials));
@@ -275,10 +277,15 @@ gerne_status gn_reproduce(gerne_ctx *ctx, const gn_reproduce_options *options, g
                           json_t **document)
 {
     gn_reproduction r;
+    json_t *made = NULL;
     gerne_status status = open_reproduction(ctx, options, &r);
     if (status == GERNE_OK)
-        status = run(&r, report, document);
+        status = run(&r, report, &made);
     close_reproduction(&r);
+    if (status == GERNE_OK && document)
+        *document = made;
+    else
+        json_decref(made);
     return status;
 }
 
@@ -315,14 +322,15 @@ gerne_status gn_reproduce_list(gerne_ctx *ctx, const gn_reproduce_options *optio
     return status;
 }
 
-static gerne_status print_point(gn_reproduction *r, const gn_slot *slot, size_t point, gn_text *out)
+static gerne_status print_point(gn_reproduction *r, const gn_slot *slot, size_t point, size_t fold,
+                                gn_text *out)
 {
     gn_settings base = {.arena = r->arena}, changes = {.arena = r->arena};
     gn_run_config *config = NULL;
     const char *words = "";
     gerne_status status = base_of(r, slot, &base);
     if (status == GERNE_OK)
-        status = gn_slot_changes(r->ctx, slot, point, &changes);
+        status = gn_slot_changes(r->ctx, slot, point, fold, &changes);
     if (status == GERNE_OK)
         status = gn_run_config_new(r->ctx, &base, &changes, &config);
     if (status == GERNE_OK)
@@ -343,8 +351,9 @@ static gerne_status print_all(gn_reproduction *r, gn_text *out)
     size_t printed = 0;
     for (size_t i = 0; i < r->slots.count; i++) {
         const gn_slot *s = &r->slots.list[i];
-        for (size_t p = 0; s->cell && p < gn_grid_size(&s->settings.axes); p++, printed++)
-            GN_TRY(print_point(r, s, p, out));
+        size_t points = gn_grid_size(&s->settings.axes), folds = gn_grid_size(&s->settings.folds);
+        for (size_t p = 0; s->cell && p < points * folds; p++, printed++)
+            GN_TRY(print_point(r, s, p / folds, p % folds, out));
     }
     if (printed)
         return GERNE_OK;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "study/reproduction.h"
+#include "study/summary.h"
 
 /* ---- <what>.json ---- */
 
@@ -81,51 +82,26 @@ static json_t *document_json(gn_reproduction *r)
 
 /* ---- study.json ---- */
 
-/* The figures that a reader of studies expects of a split. */
-static json_t *split_json(const json_t *results, const char *split)
+static gerne_status write_study(gn_reproduction *r)
 {
-    static const char *const keys[] = {"gba", "wga", "acc_avg", "gba_ci95", "wga_ci95", NULL};
-    const json_t *from = json_object_get(json_object_get(results, "splits"), split);
-    json_t *out = json_object();
-    for (size_t i = 0; keys[i]; i++)
-        if (json_object_get(from, keys[i]))
-            json_object_set(out, keys[i], json_object_get(from, keys[i]));
-    return out;
-}
-
-static json_t *trial_json(const gn_trial *t)
-{
-    char run[64];
-    snprintf(run, sizeof run, "trials/%s", t->spec.id);
-    json_t *settings = json_loads(t->spec.settings, 0, NULL);
-    json_t *out = json_pack("{s:s,s:s,s:s,s:o,s:I,s:s,s:s?}", "id", t->spec.id, "run", run, "cell",
-                            t->spec.tag, "settings", settings ? settings : json_object(), "seed",
-                            (json_int_t)t->spec.seed, "state", gn_trial_state_name(t->state),
-                            "reason", t->reason);
-    if (t->state == GN_TRIAL_DONE) {
-        json_object_set_new(out, "val", split_json(t->results, "val"));
-        json_object_set_new(out, "test", split_json(t->results, "test"));
-    }
-    return out;
-}
-
-static json_t *study_json(const gn_reproduction *r)
-{
-    int counts[4];
-    json_t *trials = json_array();
-    count_trials(r, counts);
-    for (size_t i = 0; i < r->trials.count; i++)
-        json_array_append_new(trials, trial_json(&r->trials.items[i]));
-    int waiting = counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING];
-    const char *metric = r->slots.count ? r->slots.list[0].dataset->metric : "gba";
-    return json_pack(
-        "{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:b},s:b,s:{s:i,s:i,s:i},s:O,s:[],s:o,s:[],s:o,s:O}", "gerne",
-        gerne_version(), "kind", "reproduce", "title", gn_reproduce_title(r->options->what),
-        "command", r->options->command ? r->options->command : "gerne reproduce", "selection",
-        "metric", metric, "split", "val", "oracle", 0, "complete", waiting == 0, "counts", "done",
-        counts[GN_TRIAL_DONE], "failed", counts[GN_TRIAL_FAILED], "waiting", waiting, "notes",
-        r->notes, "parameters", "trials", trials, "ranking", "tables", sheets_json(r), "figures",
-        r->figures);
+    json_t *tables = sheets_json(r), *study;
+    const gn_ranking none = {0};
+    const gn_study_info info = {
+        .kind = "reproduce",
+        .title = gn_reproduce_title(r->options->what),
+        .command = r->options->command ? r->options->command : "gerne reproduce",
+        .metric = r->slots.list[0].dataset->metric,
+        .split = "val",
+        .notes = r->notes,
+        .tables = tables,
+        .figures = r->figures,
+    };
+    gerne_status status = gn_study_json(r->ctx, &info, &r->trials, &none, &study);
+    if (status == GERNE_OK)
+        status = gn_study_write(r->ctx, r->dir, study);
+    json_decref(study);
+    json_decref(tables);
+    return status;
 }
 
 /* ---- files ---- */
@@ -197,7 +173,7 @@ gerne_status gn_reproduction_write(gn_reproduction *r, gn_text *report, json_t *
         *document = json;
     else
         json_decref(json);
-    GN_TRY(write_json(r, "study.json", study_json(r)));
+    GN_TRY(write_study(r));
     if (!report)
         return GERNE_OK;
     GN_TRY(add_sheets(r, gn_sheet_print, report));

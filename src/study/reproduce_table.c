@@ -45,7 +45,7 @@ static gerne_status remark_of(gn_reproduction *r, size_t i, gn_text *out)
 }
 
 static gerne_status add_comparison(gn_reproduction *r, gn_sheet *sheet, const gn_slot *slot,
-                                   const gn_measure *ours)
+                                   const gn_spread *ours)
 {
     GN_TRY(gn_sheet_add_signed(r->ctx, sheet, ours->mean - slot->paper.mean, 2));
     gn_verdict verdict =
@@ -66,7 +66,7 @@ static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, size_t i)
 {
     const gn_slot *s = &r->slots.list[i];
     const gn_cell_result *o = &r->results[i];
-    const gn_measure *honest = &o->honest.measure, *oracle = &o->oracle.measure;
+    const gn_spread *honest = &o->honest.measure, *oracle = &o->oracle.measure;
     gn_text remark = {0};
     GN_TRY(gn_sheet_add(r->ctx, sheet, s->path));
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, (double)honest->n, 0));

@@ -282,11 +282,14 @@ gerne_status gn_slot_flags(gerne_ctx *ctx, const gn_slot *slot, gn_settings *out
     return add_flag(ctx, out, "model.variant", slot->variant_of_weights);
 }
 
-gerne_status gn_slot_changes(gerne_ctx *ctx, const gn_slot *slot, size_t point, gn_settings *out)
+gerne_status gn_slot_changes(gerne_ctx *ctx, const gn_slot *slot, size_t point, size_t fold,
+                             gn_settings *out)
 {
-    const gn_settings *axes = &slot->settings.axes;
+    const gn_settings *axes = &slot->settings.axes, *folds = &slot->settings.folds;
     for (size_t i = 0; i < axes->count; i++)
         GN_TRY(add_flag(ctx, out, axes->list[i].key, gn_grid_value(axes, point, i)));
+    for (size_t i = 0; i < folds->count; i++)
+        GN_TRY(add_flag(ctx, out, folds->list[i].key, gn_grid_value(folds, fold, i)));
     return GERNE_OK;
 }
 

@@ -52,10 +52,11 @@ void gn_slots_free(gn_slots *slots);
 GERNE_CHECKED gerne_status gn_slot_settle(gerne_ctx *ctx, gn_arena *arena, const gn_places *places,
                                           gn_slot *slot);
 
-/* Flags that win over slot->settings.base: overrides and places; and those of a grid point. */
+/* Flags that win over slot->settings.base: overrides and places; and those of a grid point and
+ * fold. */
 GERNE_CHECKED gerne_status gn_slot_flags(gerne_ctx *ctx, const gn_slot *slot, gn_settings *out);
 GERNE_CHECKED gerne_status gn_slot_changes(gerne_ctx *ctx, const gn_slot *slot, size_t point,
-                                           gn_settings *out);
+                                           size_t fold, gn_settings *out);
 
 /* "beta = 1, lr = 0.01": the values of a grid point; "" without a grid. */
 GERNE_CHECKED gerne_status gn_slot_point_words(gerne_ctx *ctx, gn_arena *arena, const gn_slot *slot,

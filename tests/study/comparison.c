@@ -1,4 +1,4 @@
-/* Means over seeds, the band, choices among grid points, and the writers of tables. */
+/* The band, choices among grid points, and the writers of tables. */
 #include "testing.h"
 
 #include <math.h>
@@ -7,24 +7,9 @@
 #include "study/cell_result.h"
 #include "study/sheet.h"
 
-/* By hand: 1, 2, 6 have mean 3 and squares 4 + 1 + 9 = 14 over 2. */
-static void test_measure(void **state)
-{
-    (void)state;
-    const double values[] = {1, 2, 6};
-    gn_measure m = gn_measure_of(values, 3);
-    assert_int_equal(m.n, 3);
-    assert_near(m.mean, 3, 1e-12);
-    assert_near(m.sd, sqrt(7), 1e-12);
-    m = gn_measure_of(values, 1);
-    assert_true(m.mean == 1 && isnan(m.sd));
-    m = gn_measure_of(values, 0);
-    assert_true(isnan(m.mean) && isnan(m.sd));
-}
-
 static gn_verdict judge(double ours, double paper, double sd)
 {
-    return gn_judge_band(&(gn_measure){1, ours, NAN}, &(gn_paper_figure){paper, sd});
+    return gn_judge_band(&(gn_spread){.n = 1, .mean = ours}, &(gn_paper_figure){paper, sd});
 }
 
 static void test_band(void **state)
@@ -144,7 +129,6 @@ static void test_sheet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measure),
         cmocka_unit_test(test_band),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_sheet),

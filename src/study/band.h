@@ -1,18 +1,9 @@
-/* measure.h - means over seeds, and whether one agrees with the paper's. In percent points. */
-#ifndef GN_STUDY_MEASURE_H
-#define GN_STUDY_MEASURE_H
+/* band.h - whether a mean over seeds agrees with the paper's. In percent points. */
+#ifndef GN_STUDY_BAND_H
+#define GN_STUDY_BAND_H
 
-#include <stddef.h>
-
+#include "base/statistics.h"
 #include "study/paper.h"
-
-typedef struct gn_measure {
-    size_t n;
-    double mean; /* NAN without values */
-    double sd;   /* over n - 1; NAN below two values */
-} gn_measure;
-
-gn_measure gn_measure_of(const double *values, size_t count);
 
 /* The band around the paper's mean: its own deviation over three seeds, but at least one point,
  * since the small deviations of three runs say little about another implementation's three. */
@@ -22,7 +13,7 @@ double gn_band(const gn_paper_figure *paper);
 typedef enum gn_verdict { GN_NO_VERDICT, GN_INSIDE, GN_ABOVE, GN_BELOW } gn_verdict;
 
 /* GN_NO_VERDICT when either side is missing. */
-gn_verdict gn_judge_band(const gn_measure *ours, const gn_paper_figure *paper);
+gn_verdict gn_judge_band(const gn_spread *ours, const gn_paper_figure *paper);
 const char *gn_verdict_name(gn_verdict verdict);
 
 #endif
