@@ -6,7 +6,7 @@
 #include "study/reproduce.h"
 
 typedef struct reproduce_flags {
-    const char *only, *method, *out, *cache;
+    const char *only, *method, *out, *cache, *dataset;
     int budget;
     int64_t seeds, steps, threads;
     bool list, print;
@@ -35,6 +35,8 @@ static const gn_option options[] = {
      .help = "print the configurations of the cells as YAML; run nothing"},
     {"steps", GN_INT, FLAG(steps), .min = 1, .max = 1e9,
      .help = "cut every run to so many steps, to see that all works; not a result"},
+    {"dataset", GN_TEXT, FLAG(dataset),
+     .help = "table3: a configuration (YAML) whose data takes the place of CelebA"},
     {"threads", GN_INT, FLAG(threads), .fallback = "0", .min = 0, .max = 1024,
      .help = "threads of a run; 0 takes all processors"},
     {"cache", GN_TEXT, FLAG(cache),
@@ -46,7 +48,8 @@ static const char help[] =
     "carries,\n"
     "and puts the paper's figure beside ours: chosen on validation, and chosen by an oracle "
     "(stamped\n"
-    "so). NAME is table1 or table2; 'gerne reproduce' alone lists all cells. Every cell and seed "
+    "so). NAME is table1, table2, table3, fig2, fig3 or appB; 'gerne reproduce' alone lists all. "
+    "Every cell and seed "
     "is\n"
     "a trial of a study in --out: what is done stays done, the same command goes on after a stop,\n"
     "and several processes may work on one directory.\n"
@@ -55,6 +58,7 @@ static const char help[] =
     "  gerne reproduce table1 --only c-mnist --mnist data/mnist\n"
     "  gerne reproduce table1 --only c-mnist/0.5/known --method gerne --print\n"
     "  gerne reproduce table2 --only waterbirds --data data\n"
+    "  gerne reproduce table3 --dataset examples/synthetic.yaml\n"
     "\n"
     "Rows whose data is missing or whose method is not built yet are shown with the paper's "
     "figure\n"
@@ -142,6 +146,7 @@ static gerne_status run(gn_cli *cli)
         .budget = gn_choice_word(BUDGETS, given.budget, budget, sizeof budget),
         .out = given.out,
         .cache = given.cache,
+        .dataset = given.dataset,
         .seeds = given.seeds,
         .steps = given.steps,
         .threads = given.threads,
@@ -167,7 +172,7 @@ static gerne_status run(gn_cli *cli)
 
 const gn_command gn_command_reproduce = {
     .name = "reproduce",
-    .arguments = "[table1|table2]",
+    .arguments = "[" GN_REPRODUCE_CHOICES "]",
     .summary = "Run a table or figure of the paper, and compare",
     .help = help,
     .max_arguments = 1,

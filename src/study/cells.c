@@ -29,8 +29,8 @@ static gerne_status read_cell(gerne_ctx *ctx, gn_arena *arena, gn_csv *csv, cons
     const char *texts[COLUMNS];
     for (size_t i = 0; i < COLUMNS; i++)
         GN_TRY(gn_arena_copy_text(ctx, arena, gn_csv_cell(csv, columns[i]), &texts[i]));
-    *cell = (gn_cell){texts[0], texts[1], texts[2], texts[3], texts[4],
-                      texts[5], texts[6], texts[7], texts[8], NULL};
+    *cell = (gn_cell){texts[0], texts[1], texts[2], texts[3], texts[4], texts[5],
+                      texts[6], texts[7], NULL,     texts[8], NULL};
     return gn_cell_path(ctx, arena, texts + 1, 5, &cell->path);
 }
 
@@ -104,15 +104,22 @@ static gerne_status add_override(gerne_ctx *ctx, gn_arena *arena, const gn_cell 
                            count > 1, 0);
 }
 
-static gerne_status read_settings(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
-                                  gn_cell_settings *out)
+static gerne_status read_base(gerne_ctx *ctx, const gn_cell *cell, gn_settings *out)
 {
     char name[128];
+    if (cell->file)
+        return gn_settings_read(ctx, cell->file, out);
     snprintf(name, sizeof name, "%s.yaml", cell->base);
     const gn_embedded_file *file = gn_paper_file(name);
     if (!file)
         return gn_fail(ctx, GERNE_EINTERNAL, "cells.csv, %s: no file '%s'", cell->path, name);
-    GN_TRY(gn_settings_parse(ctx, file->bytes, file->size, name, &out->base));
+    return gn_settings_parse(ctx, file->bytes, file->size, name, out);
+}
+
+static gerne_status read_settings(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
+                                  gn_cell_settings *out)
+{
+    GN_TRY(read_base(ctx, cell, &out->base));
     const char **words;
     size_t count;
     GN_TRY(split(ctx, arena, cell->overrides, ' ', &words, &count));

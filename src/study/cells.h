@@ -15,6 +15,7 @@ typedef struct gn_cell {
     const char *table, *dataset, *ratio, *setting, *method, *variant;
     const char *budget; /* "quick", "paper", or "" for both */
     const char *base;   /* without ".yaml" */
+    const char *file;   /* a user's file in place of the base; or NULL */
     const char *overrides;
     const char *path; /* the parts of the name that are not empty: "c-mnist/0.5/known/gerne" */
 } gn_cell;

@@ -10,17 +10,27 @@
 
 static const struct {
     const char *name, *title;
-} titles[] = {
-    {"table1", "Table 1: C-MNIST, C-CIFAR-10, bFFHQ"},
-    {"table2", "Table 2: Waterbirds, CelebA, CivilComments"},
+    gerne_status (*add)(gn_reproduction *r); /* what it shows beside the cells; or NULL */
+} kinds[] = {
+    {"table1", "Table 1: C-MNIST, C-CIFAR-10, bFFHQ", NULL},
+    {"table2", "Table 2: Waterbirds, CelebA, CivilComments", NULL},
+    {"table3", "Table 3: trained on the validation split alone", NULL},
+    {"fig2", "Fig. 2: the extrapolation factor beta", gn_reproduce_fig2},
+    {"fig3", "Fig. 3: the threshold t of pseudo-groups", gn_reproduce_fig3},
+    {"appB", "Appendix B: GERNE beside sampling and weighting", gn_reproduce_appB},
 };
+
+static size_t kind_of(const char *what)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i].name, what) != 0)
+        i++;
+    return i;
+}
 
 const char *gn_reproduce_title(const char *what)
 {
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
-        if (strcmp(titles[i].name, what) == 0)
-            return titles[i].title;
-    return what;
+    return kinds[kind_of(what)].title;
 }
 
 /* ---- what helps everywhere ---- */
@@ -203,7 +213,11 @@ static gerne_status summarise(gn_reproduction *r, gn_text *report, json_t **docu
     GN_TRY(gn_ledger_list(r->ledger, &r->trials));
     GN_TRY(take_results(r));
     GN_TRY(note_what_is_missing(r));
-    GN_TRY(gn_sheet_of_cells(r, &r->sheets[r->sheet_count++]));
+    gn_sheet *cells;
+    GN_TRY(gn_sheet_of_cells(r, &cells));
+    if (kinds[kind_of(r->options->what)].add)
+        GN_TRY(kinds[kind_of(r->options->what)].add(r));
+    r->sheets[r->sheet_count++] = cells;
     return gn_reproduction_write(r, report, document);
 }
 
@@ -222,9 +236,10 @@ static gerne_status after_trial(void *user, gn_ledger *ledger)
 
 static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
 {
-    char description[256];
-    snprintf(description, sizeof description, "reproduce: %s\nbudget: %s\n", r->options->what,
-             r->options->budget);
+    char description[512];
+    snprintf(description, sizeof description, "reproduce: %s\nbudget: %s\ndataset: %s\n",
+             r->options->what, r->options->budget,
+             r->options->dataset ? r->options->dataset : "the paper's");
     GN_TRY(plan(r));
     GN_TRY(gn_ledger_open(r->ctx, r->dir, "reproduce", description, &r->ledger));
     GN_TRY(gn_ledger_plan(r->ledger, r->specs, r->spec_count));
@@ -249,6 +264,9 @@ static gerne_status open_reproduction(gerne_ctx *ctx, const gn_reproduce_options
     if (options->seeds < 1)
         return gn_fail(ctx, GERNE_EUSAGE, "seeds %lld: at least one run of a cell is needed",
                        (long long)options->seeds);
+    if (options->dataset && strcmp(options->what, "table3") != 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "dataset goes with table3 only, not with %s",
+                       options->what);
     GN_TRY(gn_arena_new(ctx, &r->arena));
     if (!r->dir) {
         char name[64];
@@ -259,6 +277,7 @@ static gerne_status open_reproduction(gerne_ctx *ctx, const gn_reproduce_options
                                      .budget = options->budget,
                                      .only = options->only,
                                      .method = options->method,
+                                     .dataset = options->dataset,
                                      .places = options->places};
     return gn_slots_make(ctx, r->arena, &request, &r->slots);
 }

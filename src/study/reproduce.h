@@ -14,11 +14,12 @@ typedef struct gn_reproduce_options {
     int64_t steps;   /* cuts every run short, for a trial of the whole path; 0: as configured */
     int64_t threads; /* 0: all processors */
     gn_places places;
+    const char *dataset; /* table3: a configuration whose data takes the place of CelebA; or NULL */
     const char *command; /* the command line, for study.json */
 } gn_reproduce_options;
 
 /* The names that what can have, "table1|table2|..."; and what each of them is. */
-#define GN_REPRODUCE_CHOICES "table1|table2"
+#define GN_REPRODUCE_CHOICES "table1|table2|table3|fig2|fig3|appB"
 const char *gn_reproduce_title(const char *what);
 
 /* Runs what can be run (going on with what is in the directory), writes <what>.md, <what>.tex,

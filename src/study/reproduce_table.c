@@ -4,17 +4,18 @@
 
 #include "study/reproduction.h"
 
-static const char *const columns[] = {"cell",         "seeds",       "ours",  "95% interval",
+static const char *const columns[] = {"cell",         "runs",        "ours",  "95% interval",
                                       "ours, oracle", "paper",       "diff.", "band",
                                       "oracle diff.", "oracle band", "remark"};
 
 static const char note[] =
-    "In percent; mean +- standard deviation over seeds; diff.: ours less the paper's. ours: "
+    "In percent; mean +- standard deviation over runs (seeds, folds); diff.: ours less the "
+    "paper's. ours: "
     "checkpoint (and grid point) chosen "
     "on "
     "validation. ours, oracle: chosen on the test split itself, as the paper's cited baselines "
     "are; "
-    "an upper end, not a result. 95% interval: of the metric on the test split, hull over seeds. "
+    "an upper end, not a result. 95% interval: of the metric on the test split, hull over runs. "
     "band: whether the mean lies within the paper's standard deviation of its mean, or within 1 "
     "point where that is smaller.";
 
@@ -69,7 +70,7 @@ static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, size_t i)
     const gn_spread *honest = &o->honest.measure, *oracle = &o->oracle.measure;
     gn_text remark = {0};
     GN_TRY(gn_sheet_add(r->ctx, sheet, s->path));
-    GN_TRY(gn_sheet_add_number(r->ctx, sheet, (double)honest->n, 0));
+    GN_TRY(gn_sheet_add_number(r->ctx, sheet, (double)(honest->n ? honest->n : oracle->n), 0));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, honest->mean, honest->sd));
     GN_TRY(add_interval(r, sheet, &o->honest.interval));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, oracle->mean, oracle->sd));

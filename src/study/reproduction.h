@@ -35,6 +35,7 @@ typedef struct gn_reproduction {
     gn_sheet *sheets[GN_SHEETS_MAX];
     size_t sheet_count;
     json_t *figures, *notes;
+    gn_sheet *check; /* of appendix B: made once */
 } gn_reproduction;
 
 /* The trials of a slot, which stand beside each other. */
@@ -48,6 +49,11 @@ bool gn_slot_comparable(const gn_reproduction *r, const gn_slot *slot);
 
 /* reproduce_table.c: the sheet of cells that every reproduction has. */
 GERNE_CHECKED gerne_status gn_sheet_of_cells(gn_reproduction *r, gn_sheet **out);
+
+/* What figures and appendix B show beside the cells; each in a file of its name. */
+GERNE_CHECKED gerne_status gn_reproduce_fig2(gn_reproduction *r);
+GERNE_CHECKED gerne_status gn_reproduce_fig3(gn_reproduction *r);
+GERNE_CHECKED gerne_status gn_reproduce_appB(gn_reproduction *r);
 
 /* reproduce_output.c: the documents and files. */
 GERNE_CHECKED gerne_status gn_reproduction_write(gn_reproduction *r, gn_text *report,

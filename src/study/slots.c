@@ -70,7 +70,8 @@ gerne_status gn_slot_settle(gerne_ctx *ctx, gn_arena *arena, const gn_places *pl
         GN_TRY(gn_cell_settings_read(ctx, arena, slot->cell, &slot->settings));
         const char *freeze = setting_of(slot, "model.freeze");
         slot->frozen = freeze && strcmp(freeze, "body") == 0;
-        GN_TRY(settle_data(ctx, arena, places, slot));
+        if (!slot->cell->file)
+            GN_TRY(settle_data(ctx, arena, places, slot));
     }
     return GERNE_OK;
 }
@@ -135,6 +136,57 @@ static gerne_status make_of_table(maker *m)
     for (size_t c = 0; c < table.column_count; c++)
         for (size_t r = 0; r < table.row_count; r++)
             GN_TRY(add_of_table(m, &table.rows[r], table.columns[c], &table.rows[r].figures[c]));
+    return GERNE_OK;
+}
+
+/* The two rows of appendix G with a configuration of the user's: its data, network and method. */
+static gerne_status make_of_own(maker *m)
+{
+    static const gn_paper_dataset own = {.name = "own",
+                                         .title = "the configuration's data",
+                                         .metric = "wga",
+                                         .metric_title = "worst-group accuracy",
+                                         .folder = ""};
+    static const char *const settings[] = {"test", "folds"};
+    static const char *const overrides[] = {
+        "data.train_on=val select.split=test train.log_test=true",
+        "data.train_on=val data.fold=1/3+2/3+3/3 train.log_test=true"};
+    gn_settings file = {.arena = m->arena};
+    const char *method;
+    gerne_status status = gn_settings_read(m->ctx, m->request->dataset, &file);
+    const gn_setting *name = gn_settings_find(&file, "method.name");
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(m->ctx, m->arena,
+                                    name && name->count ? name->items[0] : "gerne", &method);
+    gn_settings_free(&file);
+    GN_TRY(status);
+    for (int i = 0; i < 2; i++) {
+        const char *const parts[] = {"own", settings[i], method};
+        gn_cell *cell;
+        GN_TRY(gn_arena_alloc(m->ctx, m->arena, 1, sizeof *cell, &cell));
+        GN_TRY(gn_cell_path(m->ctx, m->arena, parts, 3, &cell->path));
+        *cell = (gn_cell){"table3",
+                          "own",
+                          "",
+                          settings[i],
+                          method,
+                          "",
+                          "",
+                          m->request->dataset,
+                          m->request->dataset,
+                          overrides[i],
+                          cell->path};
+        const gn_slot slot = {.path = cell->path,
+                              .ratio = "",
+                              .setting = settings[i],
+                              .method = method,
+                              .variant = "",
+                              .title = method,
+                              .dataset = &own,
+                              .paper = {NAN, NAN},
+                              .cell = cell};
+        GN_TRY(add_slot(m, &slot));
+    }
     return GERNE_OK;
 }
 
@@ -250,7 +302,10 @@ gerne_status gn_slots_make(gerne_ctx *ctx, gn_arena *arena, const gn_slot_reques
     *out = (gn_slots){0};
     GN_TRY(gn_cells_read(ctx, arena, &m.cells));
     GN_TRY(gn_arena_alloc(ctx, arena, SLOTS_MAX, sizeof *m.all.list, &m.all.list));
-    GN_TRY(strncmp(request->what, "table", 5) == 0 ? make_of_table(&m) : make_of_cells(&m));
+    if (request->dataset)
+        GN_TRY(make_of_own(&m));
+    else
+        GN_TRY(strncmp(request->what, "table", 5) == 0 ? make_of_table(&m) : make_of_cells(&m));
     gerne_status status = choose(&m, out);
     if (status != GERNE_OK)
         gn_slots_free(out);

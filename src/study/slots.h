@@ -40,6 +40,7 @@ typedef struct gn_slot_request {
     const char *only;   /* prefixes of paths, comma separated; NULL for all */
     const char *method; /* names, comma separated; NULL for all */
     gn_places places;
+    const char *dataset; /* table3 with this configuration's data instead of CelebA; or NULL */
 } gn_slot_request;
 
 /* The slots that were asked for, in the paper's order. GERNE_EUSAGE with the nearest name when
