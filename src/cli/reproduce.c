@@ -1,8 +1,11 @@
 /* reproduce.c - gerne reproduce: a table or figure of the paper, with the paper's figures beside
  * ours. */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/command.h"
+#include "report/report.h"
 #include "study/reproduce.h"
 
 typedef struct reproduce_flags {
@@ -62,7 +65,8 @@ static const char help[] =
     "\n"
     "Rows whose data is missing or whose method is not built yet are shown with the paper's "
     "figure\n"
-    "alone. Written to --out: NAME.md, NAME.tex, NAME.json, study.json and every run's "
+    "alone. Written to --out: NAME.md, NAME.tex, NAME.json, study.json, report.html and every "
+    "run's "
     "directory.\n";
 
 static gerne_status setup(gn_cli *cli)
@@ -71,23 +75,6 @@ static gerne_status setup(gn_cli *cli)
                          sizeof options / sizeof options[0], &given));
     return gn_config_add(cli->ctx, cli->config, "", "Where data lies", gn_place_options,
                          gn_place_option_count, &places);
-}
-
-/* The command line as it was typed, for the study's record. */
-static gerne_status command_line(gn_cli *cli, const char **out)
-{
-    gn_text text = {0};
-    gerne_status status = gn_text_add(cli->ctx, &text, "gerne reproduce");
-    for (size_t i = 0; i < cli->argument_count && status == GERNE_OK; i++)
-        status = gn_text_add(cli->ctx, &text, " %s", cli->arguments[i]);
-    for (size_t i = 0; i < cli->flags.count && status == GERNE_OK; i++) {
-        const gn_setting *s = &cli->flags.list[i];
-        status = gn_text_add(cli->ctx, &text, " --%s %s", s->key, s->items[0]);
-    }
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(cli->ctx, cli->arena, text.bytes, out);
-    gn_text_free(&text);
-    return status;
 }
 
 static gerne_status check_name(gn_cli *cli, const char *name)
@@ -134,6 +121,26 @@ static gerne_status list_all(gn_cli *cli, gn_reproduce_options *asked)
     return GERNE_OK;
 }
 
+/* The report comes after the study and cannot spoil it. */
+static gerne_status write_report(gn_cli *cli, const char *directory)
+{
+    const char *path;
+    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
+    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
+        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
+        return GERNE_OK;
+    }
+    return cli->json ? GERNE_OK
+                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
+}
+
+static gerne_status default_out(gn_cli *cli, const char *what, const char **out)
+{
+    char name[64];
+    snprintf(name, sizeof name, "reproduce-%s", what);
+    return gn_path_join(cli->ctx, cli->arena, "runs", name, out);
+}
+
 static gerne_status run(gn_cli *cli)
 {
     char budget[16];
@@ -162,11 +169,15 @@ static gerne_status run(gn_cli *cli)
     }
     asked.what = cli->arguments[0];
     GN_TRY(check_name(cli, asked.what));
-    GN_TRY(command_line(cli, &asked.command));
+    GN_TRY(gn_command_line(cli, "reproduce", &asked.command));
     if (given.print)
         return gn_reproduce_print(cli->ctx, &asked, &cli->output);
+    if (!asked.out)
+        GN_TRY(default_out(cli, asked.what, &asked.out));
     GN_TRY(given.list ? gn_reproduce_list(cli->ctx, &asked, report, wanted)
                       : gn_reproduce(cli->ctx, &asked, report, wanted));
+    if (!given.list)
+        GN_TRY(write_report(cli, asked.out));
     return document ? gn_output_json(cli, document) : GERNE_OK;
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "study/reproduction.h"
 #include "study/run.h"
 
@@ -268,11 +267,6 @@ static gerne_status open_reproduction(gerne_ctx *ctx, const gn_reproduce_options
         return gn_fail(ctx, GERNE_EUSAGE, "dataset goes with table3 only, not with %s",
                        options->what);
     GN_TRY(gn_arena_new(ctx, &r->arena));
-    if (!r->dir) {
-        char name[64];
-        snprintf(name, sizeof name, "reproduce-%s", options->what);
-        GN_TRY(gn_path_join(ctx, r->arena, "runs", name, &r->dir));
-    }
     const gn_slot_request request = {.what = options->what,
                                      .budget = options->budget,
                                      .only = options->only,

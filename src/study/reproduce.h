@@ -8,7 +8,7 @@
 
 typedef struct gn_reproduce_options {
     const char *what, *only, *method, *budget;
-    const char *out;   /* directory of the study; NULL: runs/reproduce-<what> */
+    const char *out;   /* directory of the study */
     const char *cache; /* may be NULL */
     int64_t seeds;
     int64_t steps;   /* cuts every run short, for a trial of the whole path; 0: as configured */

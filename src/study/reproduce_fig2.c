@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "study/curves.h"
+#include "study/run_logs.h"
 
 /* The paper's points lie 10/11 of an epoch apart; its last two, 50 and 70, are on the plateau. */
 #define EPOCHS_PER_POINT (10.0 / 11.0)
@@ -57,13 +57,13 @@ static gerne_status read_drawing(gn_reproduction *r, double beta, drawing *out)
     return status;
 }
 
-static gn_curve drawn(drawing *d, double *values)
+static gn_track drawn(drawing *d, double *values)
 {
-    return (gn_curve){d->epoch, values, d->no_sd, d->count};
+    return (gn_track){d->epoch, values, d->no_sd, d->count};
 }
 
 /* L_b is not computed where beta = 0, nor L_lb where beta = -1: the log has zeros there. */
-static void drop_if_zero(gn_curve *curve)
+static void drop_if_zero(gn_track *curve)
 {
     for (size_t i = 0; i < curve->count; i++)
         if (curve->mean[i] != 0)
@@ -71,7 +71,7 @@ static void drop_if_zero(gn_curve *curve)
     curve->count = 0;
 }
 
-static gerne_status add_losses(gn_reproduction *r, const char *variant, const gn_curves *curves,
+static gerne_status add_losses(gn_reproduction *r, const char *variant, const gn_run_logs *curves,
                                drawing *paper)
 {
     static const char *const keys[] = {"L_b", "L_lb", "loss"};
@@ -80,8 +80,8 @@ static gerne_status add_losses(gn_reproduction *r, const char *variant, const gn
     snprintf(words, sizeof words, "Losses, %s", variant);
     json_t *figure = gn_add_figure(r, words, "epoch", false, "loss", "");
     for (int k = 0; k < 3; k++) {
-        gn_curve curve;
-        GN_TRY(gn_curve_of(r, curves, "train", keys[k], &curve));
+        gn_track curve;
+        GN_TRY(gn_track_of(r, curves, "train", keys[k], &curve));
         drop_if_zero(&curve);
         GN_TRY(gn_add_series(r, figure, names[k], &curve, 1, false));
         snprintf(words, sizeof words, "%s, paper", names[k]);
@@ -91,8 +91,8 @@ static gerne_status add_losses(gn_reproduction *r, const char *variant, const gn
     return GERNE_OK;
 }
 
-static gerne_status add_accuracies(gn_reproduction *r, const char *variant, const gn_curves *curves,
-                                   drawing *paper)
+static gerne_status add_accuracies(gn_reproduction *r, const char *variant,
+                                   const gn_run_logs *curves, drawing *paper)
 {
     static const struct {
         const char *part, *key, *name;
@@ -104,11 +104,11 @@ static gerne_status add_accuracies(gn_reproduction *r, const char *variant, cons
     snprintf(words, sizeof words, "Accuracy, %s", variant);
     json_t *figure = gn_add_figure(r, words, "epoch", false, "accuracy", "%");
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
-        gn_curve curve;
-        GN_TRY(gn_curve_of(r, curves, list[i].part, list[i].key, &curve));
+        gn_track curve;
+        GN_TRY(gn_track_of(r, curves, list[i].part, list[i].key, &curve));
         GN_TRY(gn_add_series(r, figure, list[i].name, &curve, 100, false));
     }
-    gn_curve curve = drawn(paper, paper->test);
+    gn_track curve = drawn(paper, paper->test);
     return gn_add_series(r, figure, "test, paper", &curve, 1, true);
 }
 
@@ -125,7 +125,7 @@ static double paper_plateau(const drawing *paper)
 }
 
 static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, const char *variant,
-                            const gn_curves *curves, const drawing *paper)
+                            const gn_run_logs *curves, const drawing *paper)
 {
     static const char *const keys[] = {"gba", "minority_acc", "majority_acc"};
     double target = paper_plateau(paper), ours = NAN;
@@ -133,7 +133,7 @@ static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, const char *var
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, (double)curves->count, 0));
     for (int k = 0; k < 3; k++) {
         gn_spread s;
-        GN_TRY(gn_curves_plateau(r, curves, "test", keys[k], PLATEAU_FROM, &s));
+        GN_TRY(gn_run_logs_plateau(r, curves, "test", keys[k], PLATEAU_FROM, &s));
         GN_TRY(gn_sheet_add_spread(r->ctx, sheet, 100 * s.mean, 100 * s.sd));
         ours = k ? ours : 100 * s.mean;
     }
@@ -151,23 +151,23 @@ static gerne_status add_beta(gn_reproduction *r, size_t slot, gn_sheet *sheet, j
     const char *equals = strchr(variant, '=');
     double beta = NAN;
     drawing paper;
-    gn_curves curves;
-    gn_curve curve;
+    gn_run_logs curves;
+    gn_track curve;
     if (!equals || !gn_parse_double(equals + 1, &beta))
         return gn_fail(r->ctx, GERNE_EINTERNAL, "cells.csv: '%s' names no beta", variant);
     GN_TRY(read_drawing(r, beta, &paper));
-    gerne_status status = gn_curves_read(r, slot, 0, &curves);
+    gerne_status status = gn_run_logs_read(r, slot, 0, &curves);
     if (status == GERNE_OK)
         status = add_row(r, sheet, variant, &curves, &paper);
     if (status == GERNE_OK)
-        status = gn_curve_of(r, &curves, "test", "gba", &curve);
+        status = gn_track_of(r, &curves, "test", "gba", &curve);
     if (status == GERNE_OK)
         status = gn_add_series(r, overview, variant, &curve, 100, false);
     if (status == GERNE_OK && curves.count)
         status = add_losses(r, variant, &curves, &paper);
     if (status == GERNE_OK && curves.count)
         status = add_accuracies(r, variant, &curves, &paper);
-    gn_curves_free(&curves);
+    gn_run_logs_free(&curves);
     GN_TRY(status);
     char words[64];
     snprintf(words, sizeof words, "%s, paper", variant);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "study/curves.h"
+#include "study/run_logs.h"
 
 enum { THRESHOLDS_MAX = 16 };
 
@@ -113,7 +113,7 @@ static gerne_status draw(gn_reproduction *r, json_t *figure, side *s, quantity q
     double none[THRESHOLDS_MAX];
     for (size_t i = 0; i < s->count; i++)
         none[i] = NAN;
-    const gn_curve curve = {s->values[T], s->values[q], q == ACCURACY ? s->values[SD] : none,
+    const gn_track curve = {s->values[T], s->values[q], q == ACCURACY ? s->values[SD] : none,
                             s->count};
     return gn_add_series(r, figure, name, &curve, 1, dashed);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "study/curves.h"
+#include "study/run_logs.h"
 #include "study/variance.h"
 
 static void write_file(gerne_ctx *ctx, const char *folder, const char *name, const char *text)
@@ -59,28 +59,28 @@ static void test_curves(void **state)
                          .slot_trials = of_slot,
                          .figures = json_array()};
     assert_ok(ctx, gn_arena_new(ctx, &r.arena));
-    gn_curves curves;
-    gn_curve curve;
-    assert_ok(ctx, gn_curves_read(&r, 4, 0, &curves));
+    gn_run_logs curves;
+    gn_track curve;
+    assert_ok(ctx, gn_run_logs_read(&r, 4, 0, &curves));
     assert_int_equal(curves.count, 2);
     assert_near(curves.minority_share, 0.8, 1e-12);
-    assert_ok(ctx, gn_curve_of(&r, &curves, "test", "gba", &curve));
+    assert_ok(ctx, gn_track_of(&r, &curves, "test", "gba", &curve));
     assert_int_equal(curve.count, 2);
     assert_near(curve.x[1], 50, 1e-12);
     assert_near(curve.mean[0], 0.3, 1e-12);
     assert_near(curve.sd[0], sqrt(0.02), 1e-12); /* 0.2 and 0.4: 2 times 0.01 over 1 */
     /* 0.5 = 0.8 * 0.4 + 0.2 * 0.9 */
-    gn_curve majority;
-    assert_ok(ctx, gn_curve_of(&r, &curves, "test", "majority_acc", &majority));
+    gn_track majority;
+    assert_ok(ctx, gn_track_of(&r, &curves, "test", "majority_acc", &majority));
     assert_near(majority.mean[0], 0.9, 1e-12);
-    gn_curve loss;
-    assert_ok(ctx, gn_curve_of(&r, &curves, "train", "L_b", &loss));
+    gn_track loss;
+    assert_ok(ctx, gn_track_of(&r, &curves, "train", "L_b", &loss));
     assert_int_equal(loss.count, 1); /* the second evaluation has none */
     gn_spread plateau;
-    assert_ok(ctx, gn_curves_plateau(&r, &curves, "test", "gba", 45, &plateau));
+    assert_ok(ctx, gn_run_logs_plateau(&r, &curves, "test", "gba", 45, &plateau));
     assert_int_equal(plateau.n, 2);
     assert_near(plateau.mean, 0.65, 1e-12);
-    assert_ok(ctx, gn_curves_plateau(&r, &curves, "test", "gba", 60, &plateau));
+    assert_ok(ctx, gn_run_logs_plateau(&r, &curves, "test", "gba", 60, &plateau));
     assert_true(plateau.n == 0 && isnan(plateau.mean));
 
     json_t *figure = gn_add_figure(&r, "Title", "epoch", false, "accuracy", "%");
@@ -90,11 +90,11 @@ static void test_curves(void **state)
     assert_near(json_number_value(json_array_get(json_object_get(series, "lo"), 0)),
                 30 - 100 * sqrt(0.02), 1e-9);
     assert_true(json_is_false(json_object_get(series, "dashed")));
-    gn_curves_free(&curves);
+    gn_run_logs_free(&curves);
 
     write_file(ctx, dir, "trials/run0/log.jsonl", "{\"event\":\n");
-    assert_fails(ctx, GERNE_EDATA, "log.jsonl", gn_curves_read(&r, 4, 0, &curves));
-    gn_curves_free(&curves);
+    assert_fails(ctx, GERNE_EDATA, "log.jsonl", gn_run_logs_read(&r, 4, 0, &curves));
+    gn_run_logs_free(&curves);
     json_decref(r.figures);
     gn_arena_close(r.arena);
     test_remove_directory(dir);

@@ -1,4 +1,4 @@
-#include "study/curves.h"
+#include "study/run_logs.h"
 
 #include <math.h>
 #include <string.h>
@@ -89,11 +89,11 @@ static gerne_status read_share(gn_reproduction *r, const char *id, double *out)
     return status;
 }
 
-gerne_status gn_curves_read(gn_reproduction *r, size_t slot, size_t point, gn_curves *out)
+gerne_status gn_run_logs_read(gn_reproduction *r, size_t slot, size_t point, gn_run_logs *out)
 {
     size_t count;
     const gn_slot_trial *trials = gn_slot_trials(r, slot, &count);
-    *out = (gn_curves){.minority_share = NAN};
+    *out = (gn_run_logs){.minority_share = NAN};
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, count + 1, sizeof(json_t *), &out->logs));
     for (size_t i = 0; i < count; i++) {
         if (trials[i].point != point || trials[i].trial->state != GN_TRIAL_DONE)
@@ -106,7 +106,7 @@ gerne_status gn_curves_read(gn_reproduction *r, size_t slot, size_t point, gn_cu
     return GERNE_OK;
 }
 
-void gn_curves_free(gn_curves *curves)
+void gn_run_logs_free(gn_run_logs *curves)
 {
     for (size_t i = 0; i < curves->count; i++)
         json_decref(curves->logs[i]);
@@ -121,7 +121,7 @@ static double number_at(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-static double value_of(const gn_curves *curves, const json_t *event, const char *part,
+static double value_of(const gn_run_logs *curves, const json_t *event, const char *part,
                        const char *key)
 {
     const json_t *from = json_object_get(event, part);
@@ -131,12 +131,12 @@ static double value_of(const gn_curves *curves, const json_t *event, const char 
     return (number_at(from, "acc_avg") - m * number_at(from, "minority_acc")) / (1 - m);
 }
 
-gerne_status gn_curve_of(gn_reproduction *r, const gn_curves *curves, const char *part,
-                         const char *key, gn_curve *out)
+gerne_status gn_track_of(gn_reproduction *r, const gn_run_logs *curves, const char *part,
+                         const char *key, gn_track *out)
 {
     double *values;
     size_t longest = curves->count ? json_array_size(curves->logs[0]) : 0;
-    *out = (gn_curve){0};
+    *out = (gn_track){0};
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->x));
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->mean));
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->sd));
@@ -158,8 +158,8 @@ gerne_status gn_curve_of(gn_reproduction *r, const gn_curves *curves, const char
     return GERNE_OK;
 }
 
-gerne_status gn_curves_plateau(gn_reproduction *r, const gn_curves *curves, const char *part,
-                               const char *key, double from, gn_spread *out)
+gerne_status gn_run_logs_plateau(gn_reproduction *r, const gn_run_logs *curves, const char *part,
+                                 const char *key, double from, gn_spread *out)
 {
     double *means;
     size_t runs = 0;
@@ -194,7 +194,7 @@ json_t *gn_add_figure(gn_reproduction *r, const char *title, const char *x_label
     return json_array_append_new(r->figures, figure) == 0 ? figure : NULL;
 }
 
-static json_t *numbers(const gn_curve *curve, double factor, double deviations)
+static json_t *numbers(const gn_track *curve, double factor, double deviations)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < curve->count; i++) {
@@ -205,7 +205,7 @@ static json_t *numbers(const gn_curve *curve, double factor, double deviations)
 }
 
 gerne_status gn_add_series(gn_reproduction *r, json_t *figure, const char *name,
-                           const gn_curve *curve, double factor, bool dashed)
+                           const gn_track *curve, double factor, bool dashed)
 {
     bool banded = false;
     if (!curve->count)
