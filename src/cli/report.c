@@ -59,10 +59,17 @@ static gerne_status print(gn_cli *cli, const json_t *summary)
 {
     const json_t *item;
     size_t i;
-    json_array_foreach(json_object_get(summary, "studies"), i, item) GN_TRY(gn_text_add(
-        cli->ctx, &cli->output, "  %s: %s\n", json_string_value(json_object_get(item, "path")),
-        json_is_true(json_object_get(item, "complete")) ? "complete study" : "unfinished study"));
-    json_array_foreach(json_object_get(summary, "runs"), i, item) GN_TRY(print_run(cli, item));
+    json_array_foreach(json_object_get(summary, "studies"), i, item)
+    {
+        GN_TRY(gn_text_add(cli->ctx, &cli->output, "  %s: %s\n",
+                           json_string_value(json_object_get(item, "path")),
+                           json_is_true(json_object_get(item, "complete")) ? "complete study"
+                                                                           : "unfinished study"));
+    }
+    json_array_foreach(json_object_get(summary, "runs"), i, item)
+    {
+        GN_TRY(print_run(cli, item));
+    }
     return gn_text_add(cli->ctx, &cli->output, "written to %s\n",
                        json_string_value(json_object_get(summary, "report")));
 }

@@ -119,7 +119,9 @@ static gerne_status read_split(gn_run_record *run, const json_t *split, gn_split
                                            .lo = NAN,
                                            .hi = NAN};
     json_array_foreach(json_object_get(split, "groups"), i, group)
+    {
         GN_TRY(read_group(run, group, out));
+    }
     read_figures(split, out);
     if (json_is_object(worst) && count) {
         uint64_t id = whole(worst, "y") * run->attributes + whole(worst, "a");

@@ -120,10 +120,11 @@ static void add_heat_table(gn_page *page, const gn_run_record *run)
                       "the class.</p>\n");
 }
 
-static void add_map_cell(gn_page *page, const gn_run_record *run, size_t g, double side)
+static void add_map_cell(gn_page *page, const gn_run_record *run, uint32_t y, uint32_t a,
+                         double side)
 {
     char name[NAME_BYTES];
-    uint32_t y = (uint32_t)(g / run->attributes), a = (uint32_t)(g % run->attributes);
+    size_t g = (size_t)y * run->attributes + a;
     uint64_t total = row_total(run, y), n = run->train_counts[g];
     double share = total ? (double)n / (double)total : 0;
     gn_page_add(page,
@@ -144,8 +145,9 @@ static void add_heat_map(gn_page *page, const gn_run_record *run)
                 "%.0f\" role=\"img\" aria-label=\"shares of the groups\">",
                 fmax(1.4 * side * run->attributes, 120), side * run->attributes,
                 side * run->classes);
-    for (size_t g = 0; g < (size_t)run->classes * run->attributes; g++)
-        add_map_cell(page, run, g, side);
+    for (uint32_t y = 0; y < run->classes; y++)
+        for (uint32_t a = 0; a < run->attributes; a++)
+            add_map_cell(page, run, y, a, side);
     gn_page_add(page,
                 "</svg></figure><p class=\"note\">Rows are the %u classes, columns the %u "
                 "attributes; the stronger the colour, the larger its share \xCE\xB1 of the "

@@ -84,8 +84,11 @@ static void add_group_table(gn_page *page, const gn_run_record *run, const size_
                             size_t count, bool whiskers)
 {
     gn_scale scale = gn_whisker_scale(least_end(&run->test, ids, count));
-    gn_page_add(page, "<div class=\"scroll\"><table><thead><tr><th>group</th><th class=\"n\">n</th>"
-                      "<th class=\"n\">accuracy <small>95 %% interval</small></th>");
+    gn_page_add(page,
+                "<div class=\"scroll\"><table><thead><tr><th>group %s</th>"
+                "<th class=\"n\">n</th>"
+                "<th class=\"n\">accuracy <small>95 %% interval</small></th>",
+                run->attributes > 1 ? "<small>class " GN_DOT " attribute</small>" : "");
     if (whiskers) {
         gn_page_add(page, "<th class=\"plotcell\">");
         gn_whisker_head(page, &scale);
@@ -259,6 +262,14 @@ void gn_section_confusion(gn_page *page, gn_run_record *run)
 
 /* ---- pictures ---- */
 
+/* Pictures of few pixels are shown as such, not smeared: the width stands in a PNG's first chunk.
+ */
+static bool is_tiny(const gn_picture_record *picture)
+{
+    const unsigned char *width = (const unsigned char *)picture->png.bytes + 16;
+    return picture->png.size > 24 && !width[0] && !width[1] && !width[2] && width[3] <= 48;
+}
+
 void gn_section_pictures(gn_page *page, gn_run_record *run)
 {
     if (!run->picture_count)
@@ -271,8 +282,8 @@ void gn_section_pictures(gn_page *page, gn_run_record *run)
                       "<ul class=\"pictures\">");
     for (size_t i = 0; i < run->picture_count; i++) {
         const gn_picture_record *p = &run->pictures[i];
-        gn_page_add(page, "<li><img alt=\"test image %llu\" src=\"data:image/png;base64,",
-                    (unsigned long long)p->index);
+        gn_page_add(page, "<li><img%s alt=\"test image %llu\" src=\"data:image/png;base64,",
+                    is_tiny(p) ? " class=\"tiny\"" : "", (unsigned long long)p->index);
         gn_page_base64(page, p->png.bytes, p->png.size);
         gn_page_add(page, "\"><span>taken for ");
         gn_page_text_cut(page, run->class_names[p->pred], 60);

@@ -66,6 +66,7 @@ static void add_verdict(gn_page *page, const gn_run_record *run)
                     gn_interval_words(test->wga_lo, test->wga_hi).text);
     gn_page_add(page, "</p>\n<p class=\"lead\">");
     if (test->worst >= 0) {
+        gn_page_add(page, "Group ");
         gn_page_group(page, run, (size_t)test->worst, true);
         gn_page_add(page, " is the worst of %s groups on the test split of %s samples. ",
                     gn_show_count((uint64_t)run->classes * run->attributes).text,

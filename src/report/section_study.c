@@ -116,9 +116,11 @@ static void add_notes(gn_page *page, const json_t *notes)
     size_t i;
     if (!json_array_size(notes))
         return;
-    gn_page_add(page, "<ul class=\"remarks\">");
+    gn_page_add(page, "<ul class=\"remarks calm\">");
     json_array_foreach(notes, i, note)
+    {
         add_attribute_text(page, "<li>", json_string_value(note), "</li>");
+    }
     gn_page_add(page, "</ul>\n");
 }
 
@@ -348,8 +350,11 @@ static void add_parameters(gn_page *page, const json_t *study)
     s.y = s.x + trials;
     gn_page_add(page, "<h2>What matters</h2>\n<p>Every trial, by the figure that chooses.</p>\n"
                       "<div class=\"pair\">");
-    json_array_foreach(parameters, i, name) if (json_is_string(name) && i < PLOTS_MAX)
-        draw_scatter(page, study, json_string_value(name), &s);
+    json_array_foreach(parameters, i, name)
+    {
+        if (json_is_string(name) && i < PLOTS_MAX)
+            draw_scatter(page, study, json_string_value(name), &s);
+    }
     gn_page_add(page, "</div>\n");
     gn_free(s.x);
 }
@@ -477,7 +482,10 @@ static void add_figures(gn_page *page, const json_t *figures)
     if (page->status != GERNE_OK)
         return;
     gn_page_add(page, "<h2>Figures</h2>\n<div class=\"pair\">");
-    json_array_foreach(figures, i, figure) add_figure(page, arena, figure);
+    json_array_foreach(figures, i, figure)
+    {
+        add_figure(page, arena, figure);
+    }
     gn_page_add(page, "</div>\n");
     gn_arena_close(arena);
 }
@@ -536,7 +544,10 @@ void gn_section_study(gn_page *page, const gn_study_record *record)
     add_notes(page, json_object_get(study, "notes"));
     if (json_array_size(tables))
         gn_page_add(page, "<h2>Tables</h2>\n");
-    json_array_foreach(tables, i, table) add_table(page, table);
+    json_array_foreach(tables, i, table)
+    {
+        add_table(page, table);
+    }
     add_figures(page, json_object_get(study, "figures"));
     add_ranking(page, study);
     add_parameters(page, study);
