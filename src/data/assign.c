@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 
-/* The draws of one seed: see also synthetic.c and rows.c (folds). */
+/* The draws of one seed: see also synthetic.c and rows.c (folds, hold-out). */
 enum { STEP_HOLD_OUT = 10, STEP_REDRAW = 11 };
 
 enum { DFA_VALIDATION = 5000 };

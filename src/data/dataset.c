@@ -30,6 +30,9 @@ gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_
                                &dataset->memory_limit);
     if (status == GERNE_OK)
         status = openers[options->format](ctx, options, dataset);
+    bool made = options->format == GN_DATA_CMNIST || options->format == GN_DATA_CCIFAR10;
+    if (status == GERNE_OK && !made) /* those hold out before they assign attributes */
+        status = gn_dataset_hold_out(ctx, options, dataset);
     if (status == GERNE_OK)
         status = gn_dataset_fold(ctx, options, dataset);
     if (status != GERNE_OK) {

@@ -53,13 +53,14 @@ typedef struct gn_dataset {
 
     /* The rest belongs to src/data. */
     gn_arena *arena;
-    gn_source *source;  /* decodes pixels; NULL for features */
-    uint32_t *origin;   /* sample -> row of the source; NULL when they are the same */
-    uint8_t *cache;     /* all pixels, or NULL */
-    const float *rows;  /* all features */
-    void *rows_owned;   /* heap block behind rows, or NULL */
-    void *map;          /* gn_map behind rows, or NULL */
-    bool row_of_sample; /* rows are in the order of the samples, whatever origin says */
+    gn_source *source;         /* decodes pixels; NULL for features */
+    uint32_t *origin;          /* sample -> row of the source; NULL when they are the same */
+    uint8_t *cache;            /* all pixels, or NULL */
+    const float *rows;         /* all features */
+    const char *features_file; /* where rows come from, for messages; or NULL */
+    void *rows_owned;          /* heap block behind rows, or NULL */
+    void *map;                 /* gn_map behind rows, or NULL */
+    bool row_of_sample;        /* rows are in the order of the samples, whatever origin says */
     bool skip_bad, standardize, prepared;
     unsigned char settings_digest[GN_SHA256_SIZE]; /* of the transform or generator settings */
     unsigned char content_digest[GN_SHA256_SIZE];  /* of pixels, files or features */

@@ -1,11 +1,17 @@
 #include "data/export.h"
 
 #include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "data/image.h"
+
+/* Files are made in this folder inside the one that was asked for: half a dataset must not look
+ * like one. Listings leave out names that start with a dot. */
+#define PARTIAL ".partial"
 
 enum { NAME_BYTES = 64, PATH_BYTES = 4096, PER_FOLDER = 1000 };
 
@@ -47,6 +53,18 @@ static gerne_status export_sample(gerne_ctx *ctx, void *user, gn_scratch *scratc
     return status;
 }
 
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info, (void)type, (void)place;
+    return remove(path);
+}
+
+static void remove_tree(const char *path)
+{
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* What a killed export left behind does not count. */
 static gerne_status check_folder(gerne_ctx *ctx, const char *directory)
 {
     if (strlen(directory) >= PATH_BYTES - NAME_BYTES)
@@ -56,7 +74,8 @@ static gerne_status check_folder(gerne_ctx *ctx, const char *directory)
         return gn_make_directory(ctx, directory);
     size_t entries = 0;
     for (struct dirent *entry; (entry = readdir(folder));)
-        entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+        entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                   strcmp(entry->d_name, PARTIAL) != 0;
     closedir(folder);
     if (!entries)
         return GERNE_OK;
@@ -83,7 +102,7 @@ static gerne_status make_folders(gerne_ctx *ctx, const gn_dataset *dataset, cons
 
 static gerne_status write_metadata(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory)
 {
-    char path[PATH_BYTES], name[NAME_BYTES];
+    char path[PATH_BYTES + NAME_BYTES], name[NAME_BYTES];
     gn_text text = {0};
     gerne_status status = gn_text_add(ctx, &text, "id,filename,split,y,a,class,attribute\n");
     for (size_t i = 0; status == GERNE_OK && i < dataset->n; i++) {
@@ -100,6 +119,29 @@ static gerne_status write_metadata(gerne_ctx *ctx, const gn_dataset *dataset, co
     return status;
 }
 
+/* Everything from the folder inside to directory, the metadata last. */
+static gerne_status move_up(gerne_ctx *ctx, const char *partial, const char *directory)
+{
+    static const char *const names[] = {"train", "val", "test", "metadata.csv"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char from[PATH_BYTES + NAME_BYTES], to[PATH_BYTES + NAME_BYTES];
+        snprintf(from, sizeof from, "%s/%s", partial, names[i]);
+        snprintf(to, sizeof to, "%s/%s", directory, names[i]);
+        if (gn_path_exists(from) && rename(from, to) != 0)
+            return gn_fail_errno(ctx, GERNE_EIO, "cannot rename '%s' to '%s'", from, to);
+    }
+    return GERNE_OK;
+}
+
+static gerne_status write_all(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory,
+                              int threads)
+{
+    export_job job = {dataset, directory};
+    GN_TRY(make_folders(ctx, dataset, directory));
+    GN_TRY(gn_parallel(ctx, threads, dataset->n, "write images", export_sample, &job, NULL));
+    return write_metadata(ctx, dataset, directory);
+}
+
 gerne_status gn_dataset_export(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory,
                                int threads)
 {
@@ -109,9 +151,16 @@ gerne_status gn_dataset_export(gerne_ctx *ctx, const gn_dataset *dataset, const 
         gn_hint(ctx, "'gerne data make' writes synthetic, c-mnist and c-cifar10");
         return GERNE_EUSAGE;
     }
-    export_job job = {dataset, directory};
+    bool found = gn_path_exists(directory);
+    char partial[PATH_BYTES];
     GN_TRY(check_folder(ctx, directory));
-    GN_TRY(make_folders(ctx, dataset, directory));
-    GN_TRY(gn_parallel(ctx, threads, dataset->n, "write images", export_sample, &job, NULL));
-    return write_metadata(ctx, dataset, directory);
+    snprintf(partial, sizeof partial, "%s/%s", directory, PARTIAL);
+    remove_tree(partial);
+    gerne_status status = write_all(ctx, dataset, partial, threads);
+    if (status == GERNE_OK)
+        status = move_up(ctx, partial, directory);
+    remove_tree(partial);
+    if (status != GERNE_OK && !found)
+        rmdir(directory);
+    return status;
 }

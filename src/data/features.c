@@ -95,7 +95,7 @@ static gerne_status read_labels(gerne_ctx *ctx, const gn_data_options *options, 
         gn_fail(ctx, GERNE_EUSAGE, "'%s' has no labels, and data.labels is not given",
                 options->file);
         gn_hint(ctx, "--data.labels FILE.csv with the columns y, a and split, a row for each row "
-                     "of features");
+                     "of features; or --data.y none, to predict");
         return GERNE_EUSAGE;
     }
     gn_csv *csv;
@@ -292,7 +292,7 @@ static gerne_status check_members(gerne_ctx *ctx, const gn_data_options *options
     for (int i = Y; i < MEMBERS; i++)
         if (members[i].found && (members[i].array.dimensions != 1 ||
                                  members[i].array.shape[0] != members[X].array.shape[0]))
-            return gn_fail(ctx, GERNE_EDATA, "'%s': the array '%s' does not have %zu items",
+            return gn_fail(ctx, GERNE_EDATA, "'%s': the array '%s' is not a list of %zu labels",
                            options->file, members[i].name, members[X].array.shape[0]);
     return GERNE_OK;
 }
@@ -372,6 +372,7 @@ gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options, gn
         return GERNE_EUSAGE;
     }
     dataset->field = GN_FEATURES;
+    GN_TRY(gn_arena_copy_text(ctx, dataset->arena, options->file, &dataset->features_file));
     dataset->standardize = options->standardize;
     gn_dataset_settings(dataset, "features standardize %d", options->standardize);
     if (ends_in(options->file, ".npz"))

@@ -40,7 +40,10 @@ static void free_files(gn_files *files)
 static const char *path_of(const gn_source *source, size_t row, char *buffer, size_t size)
 {
     const gn_files *files = &((const image_source *)source)->files;
-    snprintf(buffer, size, "%s/%s", files->directory, files->names[row]);
+    if (files->names[row][0] == '/')
+        snprintf(buffer, size, "%s", files->names[row]);
+    else
+        snprintf(buffer, size, "%s/%s", files->directory, files->names[row]);
     return buffer;
 }
 
@@ -159,13 +162,12 @@ static gerne_status check_twice(gerne_ctx *ctx, const gn_files *files, bool skip
             continue;
         }
         ++*dropped;
-        const char *words = "lists '%s' again; it is already on line %u";
-        unsigned line = files->lines[table[slot] - 1];
+        status = gn_fail(ctx, GERNE_EDATA,
+                         "%s, line %u: lists '%s' again; it is already on line %u", files->listing,
+                         files->lines[i], files->names[i], files->lines[table[slot] - 1]);
         if (skip) {
-            gn_log(ctx, GERNE_LOG_WARNING, words, files->names[i], line);
-        } else {
-            gn_fail(ctx, GERNE_EDATA, words, files->names[i], line);
-            status = gn_fail_in(ctx, GERNE_EDATA, "%s, line %u", files->listing, files->lines[i]);
+            gn_log(ctx, GERNE_LOG_WARNING, "%s", gerne_message(ctx));
+            status = GERNE_OK;
         }
     }
     gn_free(table);

@@ -27,6 +27,13 @@ static const char *value_of(const char *header, const char *key)
     return at + strspn(at, " ");
 }
 
+/* Of a type with its quotes, for messages; what never ends is cut. */
+static int type_length(const char *text)
+{
+    const char *end = strchr(text + 1, text[0]);
+    return end && end - text < 15 ? (int)(end - text) + 1 : 16;
+}
+
 /* '<f4', '|u1', '<U5' ... */
 static gerne_status parse_type(gerne_ctx *ctx, const char *name, const char *text, gn_npy *out)
 {
@@ -41,10 +48,10 @@ static gerne_status parse_type(gerne_ctx *ctx, const char *name, const char *tex
     unsigned long item = strtoul(text + 3, &end, 10);
     if (!isdigit((unsigned char)text[3]) || *end != quote || item == 0 || item > ITEM_MAX ||
         !strchr("fiubUS", out->kind))
-        return gn_fail(ctx, GERNE_EDATA, "'%s' has type %.12s, not f2, f4, f8, integers or strings",
-                       name, text);
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has type %.*s, not f2, f4, f8, integers or strings",
+                       name, type_length(text), text);
     if (order == '>' && item > 1) {
-        gn_fail(ctx, GERNE_EDATA, "'%s' is big-endian (type %.12s)", name, text);
+        gn_fail(ctx, GERNE_EDATA, "'%s' is big-endian (type %.*s)", name, type_length(text), text);
         gn_hint(ctx, "save it with x.astype(x.dtype.newbyteorder('<'))");
         return GERNE_EDATA;
     }
@@ -52,7 +59,8 @@ static gerne_status parse_type(gerne_ctx *ctx, const char *name, const char *tex
     bool known =
         out->kind == 'U' || out->kind == 'S' || item == 1 || item == 2 || item == 4 || item == 8;
     if (!known || (out->kind == 'f' && item == 1))
-        return gn_fail(ctx, GERNE_EDATA, "'%s' has type %.12s, which is not supported", name, text);
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has type %.*s, which is not supported", name,
+                       type_length(text), text);
     return GERNE_OK;
 }
 

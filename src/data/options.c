@@ -35,7 +35,8 @@ static const gn_option options[] = {
     {"seed", GN_INT, FIELD(seed), .fallback = "0", .min = 0, .max = 9e15,
      .help = "makes the data: hold-out, attributes, noise (the run has its own seed)"},
     {"val", GN_INT, FIELD(val), .min = 0, .max = 1e9,
-     .help = "samples held out of train for validation (dfa: 5000, lff: none)"},
+     .help = "samples held out of train for validation, where the data has none "
+             "(default: construction dfa 5000, else none)"},
     {"classes", GN_INT, FIELD(classes), .fallback = "4", .min = 2, .max = 100,
      .help = "synthetic: number of classes"},
     {"attributes", GN_INT, FIELD(attributes), .fallback = "4", .min = 2, .max = 100,

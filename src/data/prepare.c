@@ -144,7 +144,8 @@ static gerne_status check_row(gerne_ctx *ctx, void *user, gn_scratch *scratch, s
     const float *row = gn_dataset_features(dataset, index);
     for (size_t c = 0; c < dataset->dimension; c++)
         if (!isfinite(row[c]))
-            return gn_fail(ctx, GERNE_EDATA, "the features of row %zu: value %zu is not finite",
+            return gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: feature %zu is not a finite float",
+                           dataset->features_file ? dataset->features_file : "features",
                            gn_dataset_row(dataset, index), c);
     return GERNE_OK;
 }

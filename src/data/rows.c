@@ -8,6 +8,9 @@
 /* More classes than this is a column taken by mistake, such as an identifier. */
 enum { LABEL_LIMIT = 100000 };
 
+/* The draws of data.seed; assign.c and synthetic.c have others. */
+enum { STEP_FOLD = 1, STEP_HOLD_OUT = 5 };
+
 const char *gn_split_name(gn_split split)
 {
     static const char *const names[] = {"train", "val", "test"};
@@ -201,12 +204,60 @@ static gerne_status deal_folds(gerne_ctx *ctx, gn_dataset *dataset, uint64_t see
         if (dataset->split[i] != GN_TRAIN)
             continue;
         size_t g = (size_t)dataset->y[i] * columns + (dataset->a ? (size_t)dataset->a[i] : 0);
-        gn_permutation deal = gn_permutation_at(counts[g], seed, GN_RNG_DATA, 1, g);
+        gn_permutation deal = gn_permutation_at(counts[g], seed, GN_RNG_DATA, STEP_FOLD, g);
         if ((first[g] + gn_permute(&deal, seen[g]++)) % folds == fold)
             dataset->split[i] = GN_VAL;
     }
     gn_free(counts);
     return GERNE_OK;
+}
+
+/* The training samples in a row, group after group and shuffled inside: every n/val-th is held out,
+ * so that groups lose the same share. */
+static gerne_status hold_out(gerne_ctx *ctx, gn_dataset *dataset, uint64_t seed, uint64_t n,
+                             uint64_t val)
+{
+    size_t columns = dataset->attributes ? dataset->attributes : 1;
+    size_t groups = (size_t)dataset->classes * columns;
+    uint64_t *counts, *seen, *first;
+    GN_TRY(gn_alloc(ctx, 3 * groups, sizeof *counts, "groups", &counts));
+    seen = counts + groups;
+    first = seen + groups;
+    gn_dataset_count(dataset, GN_TRAIN, counts);
+    for (size_t g = 1; g < groups; g++)
+        first[g] = first[g - 1] + counts[g - 1];
+    for (size_t i = 0; i < dataset->n; i++) {
+        if (dataset->split[i] != GN_TRAIN)
+            continue;
+        size_t g = (size_t)dataset->y[i] * columns + (dataset->a ? (size_t)dataset->a[i] : 0);
+        gn_permutation order = gn_permutation_at(counts[g], seed, GN_RNG_DATA, STEP_HOLD_OUT, g);
+        uint64_t at = first[g] + gn_permute(&order, seen[g]++);
+        if ((at + 1) * val / n > at * val / n)
+            dataset->split[i] = GN_VAL;
+    }
+    gn_free(counts);
+    return GERNE_OK;
+}
+
+gerne_status gn_dataset_hold_out(gerne_ctx *ctx, const gn_data_options *options,
+                                 gn_dataset *dataset)
+{
+    uint64_t of_split[GN_SPLITS] = {0};
+    for (size_t i = 0; i < dataset->n; i++)
+        of_split[dataset->split[i]]++;
+    if (!options->val || !dataset->classes || !of_split[GN_TRAIN])
+        return GERNE_OK;
+    if (of_split[GN_VAL]) {
+        gn_log(ctx, GERNE_LOG_WARNING,
+               "data.val is left aside: the data has a validation split of %llu samples",
+               (unsigned long long)of_split[GN_VAL]);
+        return GERNE_OK;
+    }
+    if ((uint64_t)options->val >= of_split[GN_TRAIN])
+        return gn_fail(ctx, GERNE_EUSAGE, "data.val %lld leaves nothing of %llu training samples",
+                       (long long)options->val, (unsigned long long)of_split[GN_TRAIN]);
+    return hold_out(ctx, dataset, (uint64_t)options->seed, of_split[GN_TRAIN],
+                    (uint64_t)options->val);
 }
 
 gerne_status gn_dataset_fold(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)

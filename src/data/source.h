@@ -85,6 +85,10 @@ GERNE_CHECKED gerne_status gn_dataset_allocate(gerne_ctx *ctx, gn_dataset *datas
 GERNE_CHECKED gerne_status gn_dataset_keep(gerne_ctx *ctx, gn_dataset *dataset,
                                            const uint8_t *keep);
 
+/* data.val: moves training samples of every group to a validation split that the data lacks. */
+GERNE_CHECKED gerne_status gn_dataset_hold_out(gerne_ctx *ctx, const gn_data_options *options,
+                                               gn_dataset *dataset);
+
 /* data.train_on and data.fold. */
 GERNE_CHECKED gerne_status gn_dataset_fold(gerne_ctx *ctx, const gn_data_options *options,
                                            gn_dataset *dataset);

@@ -13,7 +13,7 @@
 gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
 {
     DIR *folder = opendir(path);
-    if (!folder && errno == ENOENT)
+    if (!folder && errno == ENOENT && path[0])
         return GERNE_OK;
     if (!folder)
         return gn_fail_errno(ctx, GERNE_EUSAGE, "out: cannot use '%s'", path);

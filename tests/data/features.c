@@ -163,7 +163,7 @@ static void test_bad_files(void **state)
         {FEATURES "integers.npy", "has type i8", GERNE_EDATA},
         {FEATURES "cube.npy", "more than two dimensions", GERNE_EDATA},
         {FEATURES "no-x.npz", "no array 'x'", GERNE_EDATA},
-        {FEATURES "uneven.npz", "'y' does not have 6 items", GERNE_EDATA},
+        {FEATURES "uneven.npz", "'y' is not a list of 6 labels", GERNE_EDATA},
         {FEATURES "bomb.npz", "more than data.memory_limit", GERNE_EUSAGE},
         {FEATURES "nothing.npz", "cannot open", GERNE_EIO},
         {FEATURES, "is a directory", GERNE_EIO},
@@ -205,7 +205,7 @@ static void test_values_that_are_not_finite(void **state)
     test_write(ctx, path, values, sizeof values);
     gn_dataset *data;
     assert_ok(ctx, gn_dataset_open(ctx, &options, &data));
-    assert_fails(ctx, GERNE_EDATA, "row 2: value 1 is not finite",
+    assert_fails(ctx, GERNE_EDATA, "row 2: feature 1 is not a finite float",
                  gn_dataset_prepare(ctx, data, 2));
     gn_dataset_close(data);
     options.skip_bad = true;
@@ -224,6 +224,48 @@ static void test_values_that_are_not_finite(void **state)
     gerne_ctx_close(ctx);
 }
 
+static void test_held_out(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    char *dir = test_directory(), path[5000];
+    snprintf(path, sizeof path, "%s/table.csv", dir);
+    gn_text table = {0};
+    assert_ok(ctx, gn_text_add(ctx, &table, "y,a,split,x\n"));
+    for (int i = 0; i < 500; i++) /* groups of 40, 160, 160 and 40; a test split of 100 */
+        assert_ok(ctx, gn_text_add(ctx, &table, "%d,%d,%s,%d\n", i % 2,
+                                   i % 10 < 2 ? 1 - i % 2 : i % 2, i < 400 ? "train" : "test", i));
+    test_write_text(ctx, path, table.bytes);
+    gn_data_options options = test_options(ctx, GN_DATA_FEATURES);
+    options.file = path;
+    options.val = 50;
+    gn_dataset *data, *again, *other;
+    assert_ok(ctx, gn_dataset_open(ctx, &options, &data));
+    assert_ok(ctx, gn_dataset_open(ctx, &options, &again));
+    options.seed = 1;
+    assert_ok(ctx, gn_dataset_open(ctx, &options, &other));
+    uint64_t counts[4], sum = 0;
+    gn_dataset_count(data, GN_VAL, counts);
+    for (int g = 0; g < 4; g++)
+        sum += counts[g];
+    assert_int_equal(sum, 50);
+    assert_int_equal(counts[0], 20);
+    assert_int_equal(counts[1], 5);
+    gn_dataset_count(data, GN_TEST, counts);
+    assert_int_equal(counts[0] + counts[1] + counts[2] + counts[3], 100);
+    assert_memory_equal(data->split, again->split, data->n);
+    assert_memory_not_equal(data->split, other->split, data->n);
+    gn_dataset_close(data);
+    gn_dataset_close(again);
+    gn_dataset_close(other);
+    options.val = 400;
+    assert_fails(ctx, GERNE_EUSAGE, "data.val 400 leaves nothing of 400 training samples",
+                 gn_dataset_open(ctx, &options, &data));
+    gn_text_free(&table);
+    test_remove_directory(dir);
+    gerne_ctx_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_values_that_are_not_finite),
+        cmocka_unit_test(test_held_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
