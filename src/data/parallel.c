@@ -154,6 +154,9 @@ gerne_status gn_parallel(gerne_ctx *ctx, int threads, size_t count, const char *
                          gn_item_fn *item, void *user, uint8_t *failed)
 {
     parallel_loop *loop;
+    /* Before the first item, so that an interrupt is noticed from then on. */
+    const gerne_progress start = {.what = what, .total = count, .detail = ""};
+    GN_TRY(gn_progress(ctx, &start));
     GN_TRY(gn_alloc(ctx, 1, sizeof *loop, "a parallel loop", &loop));
     loop->count = count;
     loop->item = item;

@@ -80,7 +80,7 @@ typedef struct gn_trainer {
     float *average;
     gn_snapshot best, oracle;
     double step_loss;
-    bool warned; /* of a negative loss; once is enough */
+    bool warned;                            /* of a negative loss; once is enough */
     double started, in_steps, in_inference; /* seconds, for the log */
 
     gn_table tables[GN_TABLES_MAX];
