@@ -85,10 +85,12 @@ static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file 
     };
     GN_TRY(gn_predictions_read(cli->ctx, path, &columns, out));
     if (out->disagreements)
-        gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "%s: in %llu rows column '%s' is not the most probable class; accuracies follow the "
-               "column, AUROC and ECE the probabilities",
-               path, (unsigned long long)out->disagreements, given->pred);
+        gn_log(
+            cli->ctx, GERNE_LOG_WARNING,
+            "%s: in %llu row%s column '%s' is not the most probable class; accuracies follow the "
+            "column, AUROC and ECE the probabilities",
+            path, (unsigned long long)out->disagreements, out->disagreements == 1 ? "" : "s",
+            given->pred);
     if (out->splits_mixed)
         gn_log(cli->ctx, GERNE_LOG_WARNING,
                "%s: column 'split' has several values and all rows are judged together; --split "

@@ -166,6 +166,17 @@ static gerne_status write_json(gn_trainer *t, const json_t *json)
 
 /* ---- for people ---- */
 
+/* A row of percentages; '-' where a split has no samples. */
+static gerne_status print_row(gn_trainer *t, const char *name, const judgement *j, gn_text *out)
+{
+    const double values[] = {j->test.gba, j->test.wga, j->val.gba, j->val.wga};
+    GN_TRY(gn_text_add(t->run.ctx, out, "  %-10s", name));
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        GN_TRY(isnan(values[i]) ? gn_text_add(t->run.ctx, out, " %10s", "-")
+                                : gn_text_add(t->run.ctx, out, " %9.2f%%", 100 * values[i]));
+    return gn_text_add(t->run.ctx, out, "\n");
+}
+
 static gerne_status print_report(gn_trainer *t, const judgement *best, const judgement *last,
                                  gn_text *out)
 {
@@ -174,21 +185,22 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
     const gn_group_names names = {t->data->class_names,
                                   t->data->attributes ? t->data->attribute_names : all};
     bool oracle = t->config->select.split == GN_SELECT_TEST;
+    bool tested = t->samples[GN_TEST].count > 0;
     GN_TRY(gn_text_add(
-        t->run.ctx, out, "%s, test split, checkpoint of step %lld (best %s on %s%s)\n\n",
-        t->run.method->name, (long long)t->at.best.step,
+        t->run.ctx, out, "%s, %s split, checkpoint of step %lld (best %s on %s%s)\n\n",
+        t->run.method->name, tested ? "test" : "validation", (long long)t->at.best.step,
         gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, metric, sizeof metric),
         oracle ? "test" : "validation",
         oracle ? ": ORACLE, chosen with the labels it is judged on" : ""));
-    GN_TRY(gn_metrics_print(t->run.ctx, &best->test, &names, out));
-    GN_TRY(gn_text_add(t->run.ctx, out,
-                       "\n  %-10s %10s %10s %10s %10s\n"
-                       "  %-10s %9.2f%% %9.2f%% %9.2f%% %9.2f%%\n"
-                       "  %-10s %9.2f%% %9.2f%% %9.2f%% %9.2f%%\n",
-                       "", "test GBA", "test WGA", "val GBA", "val WGA", "selected",
-                       100 * best->test.gba, 100 * best->test.wga, 100 * best->val.gba,
-                       100 * best->val.wga, "last", 100 * last->test.gba, 100 * last->test.wga,
-                       100 * last->val.gba, 100 * last->val.wga));
+    GN_TRY(gn_metrics_print(t->run.ctx, tested ? &best->test : &best->val, &names, out));
+    GN_TRY(gn_text_add(t->run.ctx, out, "\n  %-10s %10s %10s %10s %10s\n", "", "test GBA",
+                       "test WGA", "val GBA", "val WGA"));
+    GN_TRY(print_row(t, "selected", best, out));
+    GN_TRY(print_row(t, "last", last, out));
+    if (!tested)
+        GN_TRY(gn_text_add(t->run.ctx, out,
+                           "\nThe data has no test split: these figures chose the checkpoint, and "
+                           "flatter it.\n"));
     if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
         GN_TRY(gn_text_add(t->run.ctx, out,
                            "\npseudo-groups: %llu samples called hard (t = %g), precision %.3f, "
