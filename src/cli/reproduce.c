@@ -12,7 +12,7 @@ typedef struct reproduce_flags {
     const char *only, *method, *out, *cache, *dataset;
     int budget;
     int64_t seeds, steps, threads;
-    bool list, print;
+    bool list, print, retry;
 } reproduce_flags;
 
 static reproduce_flags given;
@@ -38,6 +38,8 @@ static const gn_option options[] = {
      .help = "print the configurations of the cells as YAML; run nothing"},
     {"steps", GN_INT, FLAG(steps), .min = 1, .max = 1e9,
      .help = "cut every run to so many steps, to see that all works; not a result"},
+    {"retry", GN_BOOL, FLAG(retry), .fallback = "false",
+     .help = "try runs again that failed before"},
     {"dataset", GN_TEXT, FLAG(dataset),
      .help = "table3: a configuration (YAML) whose data takes the place of CelebA"},
     {"threads", GN_INT, FLAG(threads), .fallback = "0", .min = 0, .max = 1024,
@@ -47,17 +49,17 @@ static const gn_option options[] = {
 };
 
 static const char help[] =
-    "Runs cells of the paper's tables and figures from the configurations that the program "
-    "carries,\n"
-    "and puts the paper's figure beside ours: chosen on validation, and chosen by an oracle "
-    "(stamped\n"
-    "so). NAME is table1, table2, table3, fig2, fig3 or appB; 'gerne reproduce' alone lists all. "
-    "Every cell and seed "
+    "Runs cells of the paper's tables and figures from configurations that the program carries, "
+    "and\n"
+    "puts the paper's figure beside ours: chosen on validation, and chosen by an oracle (stamped "
+    "so).\n"
+    "Without a name all cells are listed. Every cell and seed is a trial of a study in --out: what "
     "is\n"
-    "a trial of a study in --out: what is done stays done, the same command goes on after a stop,\n"
-    "and several processes may work on one directory.\n"
+    "done stays done, the same command goes on after a stop, and several processes may work on "
+    "one\n"
+    "directory.\n"
     "\n"
-    "  gerne reproduce --list\n"
+    "  gerne reproduce\n"
     "  gerne reproduce table1 --only c-mnist --mnist data/mnist\n"
     "  gerne reproduce table1 --only c-mnist/0.5/known --method gerne --print\n"
     "  gerne reproduce table2 --only waterbirds --data data\n"
@@ -65,9 +67,8 @@ static const char help[] =
     "\n"
     "Rows whose data is missing or whose method is not built yet are shown with the paper's "
     "figure\n"
-    "alone. Written to --out: NAME.md, NAME.tex, NAME.json, study.json, report.html and every "
-    "run's "
-    "directory.\n";
+    "alone. Written to --out: NAME.md, NAME.tex, NAME.json, study.json, report.html and the\n"
+    "directory of every run.\n";
 
 static gerne_status setup(gn_cli *cli)
 {
@@ -154,6 +155,7 @@ static gerne_status run(gn_cli *cli)
         .out = given.out,
         .cache = given.cache,
         .dataset = given.dataset,
+        .retry = given.retry,
         .seeds = given.seeds,
         .steps = given.steps,
         .threads = given.threads,

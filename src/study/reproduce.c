@@ -242,6 +242,8 @@ static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
     GN_TRY(plan(r));
     GN_TRY(gn_ledger_open(r->ctx, r->dir, "reproduce", description, &r->ledger));
     GN_TRY(gn_ledger_plan(r->ledger, r->specs, r->spec_count));
+    if (r->options->retry)
+        GN_TRY(gn_ledger_retry(r->ledger));
     const gn_study_work work = {
         .what = "reproduce", .cache = r->options->cache, .after = after_trial, .user = r};
     gerne_status status = gn_study_run(r->ctx, r->ledger, &work);

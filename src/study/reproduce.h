@@ -14,6 +14,7 @@ typedef struct gn_reproduce_options {
     int64_t steps;   /* cuts every run short, for a trial of the whole path; 0: as configured */
     int64_t threads; /* 0: all processors */
     gn_places places;
+    bool retry;          /* failed runs are tried again */
     const char *dataset; /* table3: a configuration whose data takes the place of CelebA; or NULL */
     const char *command; /* the command line, for study.json */
 } gn_reproduce_options;
