@@ -17,6 +17,24 @@ void gn_swap_average(gn_trainer *t)
     }
 }
 
+gerne_status gn_snapshot_new(gn_trainer *t, gn_snapshot *snapshot)
+{
+    size_t statistics;
+    const gn_store *store = gn_network_store(t->networks[0]);
+    gn_store_statistics(store, &statistics);
+    GN_TRY(gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "a copy of the weights",
+                    &snapshot->values));
+    return gn_alloc(t->run.ctx, statistics, sizeof(float), "a copy of the statistics",
+                    &snapshot->statistics);
+}
+
+void gn_snapshot_free(gn_snapshot *snapshot)
+{
+    gn_free(snapshot->values);
+    gn_free(snapshot->statistics);
+    *snapshot = (gn_snapshot){0};
+}
+
 static void copy_snapshot(gn_trainer *t, const gn_snapshot *snapshot, bool take)
 {
     size_t size;

@@ -239,12 +239,7 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
 
 static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)
 {
-    size_t statistics;
-    const gn_store *store = gn_network_store(t->networks[0]);
-    gn_store_statistics(store, &statistics);
-    GN_TRY(gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "weights",
-                    &e->present.values));
-    GN_TRY(gn_alloc(t->run.ctx, statistics, sizeof(float), "statistics", &e->present.statistics));
+    GN_TRY(gn_snapshot_new(t, &e->present));
     GN_TRY(judge_all(t, e));
     t->best_changed = true;
     GN_TRY(gn_save_best(t));
@@ -276,7 +271,6 @@ gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results)
     free_judgement(&e.last);
     free_judgement(&e.oracle);
     gn_predictions_free(&e.predictions);
-    gn_free(e.present.values);
-    gn_free(e.present.statistics);
+    gn_snapshot_free(&e.present);
     return status;
 }

@@ -134,14 +134,8 @@ gerne_status gn_save_best(gn_trainer *t)
 {
     const char *path;
     gn_snapshot present = {0};
-    size_t statistics;
-    const gn_store *store = gn_network_store(t->networks[0]);
-    gn_store_statistics(store, &statistics);
     GN_TRY(gn_path_of(t, "best.safetensors", &path));
-    gerne_status status =
-        gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "weights", &present.values);
-    if (status == GERNE_OK)
-        status = gn_alloc(t->run.ctx, statistics, sizeof(float), "statistics", &present.statistics);
+    gerne_status status = gn_snapshot_new(t, &present);
     if (status == GERNE_OK) {
         gn_snapshot_take(t, &present);
         gn_snapshot_put(t, &t->best);
@@ -149,7 +143,6 @@ gerne_status gn_save_best(gn_trainer *t)
         gn_snapshot_put(t, &present);
         t->best_changed = status != GERNE_OK;
     }
-    gn_free(present.values);
-    gn_free(present.statistics);
+    gn_snapshot_free(&present);
     return status;
 }

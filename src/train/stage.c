@@ -80,17 +80,6 @@ static gerne_status make_network(gn_trainer *t, int i)
                             &t->optimizers[i]);
 }
 
-static gerne_status make_snapshot(gn_trainer *t, gn_snapshot *snapshot)
-{
-    size_t statistics;
-    const gn_store *store = gn_network_store(t->networks[0]);
-    gn_store_statistics(store, &statistics);
-    GN_TRY(gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "the best weights",
-                    &snapshot->values));
-    return gn_alloc(t->run.ctx, statistics, sizeof(float), "the best weights",
-                    &snapshot->statistics);
-}
-
 static gerne_status make_average(gn_trainer *t)
 {
     if (t->config->train.average == GN_AVERAGE_NONE)
@@ -122,22 +111,15 @@ gerne_status gn_stage_enter(gn_trainer *t)
     t->optimizer_options.weight_decay *= run->stage->decay_factor;
     for (int i = 0; i < run->stage->networks; i++)
         GN_TRY(make_network(t, i));
-    GN_TRY(make_snapshot(t, &t->best));
+    GN_TRY(gn_snapshot_new(t, &t->best));
     if (t->config->train.log_test)
-        GN_TRY(make_snapshot(t, &t->oracle));
+        GN_TRY(gn_snapshot_new(t, &t->oracle));
     GN_TRY(make_average(t));
     const gn_inference_options inference = {.threads = gn_device_threads(t->device)};
     GN_TRY(gn_inference_new(run->ctx, t->networks[0], t->data, &inference, &t->inference));
     GN_TRY(gn_feed_new(run, t->data, t->samples[GN_TRAIN].items, gn_device_threads(t->device),
                        &t->feed));
     return gn_restore_stage(t);
-}
-
-static void free_snapshot(gn_snapshot *snapshot)
-{
-    gn_free(snapshot->values);
-    gn_free(snapshot->statistics);
-    *snapshot = (gn_snapshot){0};
 }
 
 void gn_stage_leave(gn_trainer *t)
@@ -157,8 +139,8 @@ void gn_stage_leave(gn_trainer *t)
     for (size_t i = 0; i < t->group_count; i++)
         gerne_groups_close(t->other_groups[i]);
     t->sampler_count = t->group_count = 0;
-    free_snapshot(&t->best);
-    free_snapshot(&t->oracle);
+    gn_snapshot_free(&t->best);
+    gn_snapshot_free(&t->oracle);
     gn_free(t->average);
     t->average = NULL;
 }

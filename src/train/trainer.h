@@ -121,6 +121,9 @@ GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predict
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
 bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
 void gn_swap_average(gn_trainer *t); /* network 0's weights <-> their mean, if there is one */
+/* Memory for the weights of network 0; free it also after a failure. */
+GERNE_CHECKED gerne_status gn_snapshot_new(gn_trainer *t, gn_snapshot *snapshot);
+void gn_snapshot_free(gn_snapshot *snapshot);
 void gn_snapshot_take(gn_trainer *t, const gn_snapshot *snapshot);
 void gn_snapshot_put(gn_trainer *t, const gn_snapshot *snapshot);
 /* Where the kept checkpoint of this stage lies. */
