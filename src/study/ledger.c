@@ -1,9 +1,11 @@
 #include "study/ledger.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/file.h"
-#include "study/claim_lock.h"
+#include "base/lock.h"
 #include "study/database.h"
 
 /* Marks the file as ours; the version grows when the tables change. */
@@ -13,6 +15,8 @@ struct gn_ledger {
     gerne_ctx *ctx;
     gn_arena *arena;
     const char *dir, *locks;
+    char *lock_path; /* room for any of them */
+    size_t lock_path_size;
     gn_database db;
     const char **planned; /* ids */
     size_t count, capacity;
@@ -159,6 +163,8 @@ static gerne_status open_ledger(gn_ledger *l, const char *dir, const char *kind,
     GN_TRY(gn_path_join(l->ctx, l->arena, dir, "trials", &trials));
     GN_TRY(gn_path_join(l->ctx, l->arena, dir, ".locks", &l->locks));
     GN_TRY(gn_path_join(l->ctx, l->arena, dir, "ledger.sqlite", &path));
+    l->lock_path_size = strlen(l->locks) + GN_TRIAL_ID + 1;
+    GN_TRY(gn_arena_alloc(l->ctx, l->arena, l->lock_path_size, 1, &l->lock_path));
     GN_TRY(gn_make_directory(l->ctx, trials));
     GN_TRY(gn_make_directory(l->ctx, l->locks));
     GN_TRY(gn_database_open(l->ctx, path, &l->db));
@@ -242,6 +248,13 @@ gerne_status gn_ledger_plan(gn_ledger *l, const gn_trial_spec *specs, size_t cou
 
 /* ---- claims ---- */
 
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static gerne_status state_in_ledger(gn_ledger *l, const char *id, gn_trial_state *out)
 {
     sqlite3_stmt *query;
@@ -298,6 +311,13 @@ static gerne_status claim_locked(gn_ledger *l, gn_claim *claim, bool *ours)
     return GERNE_OK;
 }
 
+/* DIR/.locks/ID, in a buffer of the ledger. */
+static const char *lock_path(gn_ledger *l, const char *id)
+{
+    snprintf(l->lock_path, l->lock_path_size, "%s/%s", l->locks, id);
+    return l->lock_path;
+}
+
 gerne_status gn_ledger_claim(gn_ledger *l, gn_claim *out, size_t *others)
 {
     *out = (gn_claim){.lock = -1};
@@ -308,7 +328,7 @@ gerne_status gn_ledger_claim(gn_ledger *l, gn_claim *out, size_t *others)
         GN_TRY(state_in_ledger(l, claim.id, &state));
         if (state == GN_TRIAL_DONE || state == GN_TRIAL_FAILED)
             continue;
-        GN_TRY(gn_claim_lock(l->ctx, l->locks, claim.id, &claim.lock));
+        GN_TRY(gn_lock_try(l->ctx, lock_path(l, claim.id), &claim.lock));
         if (claim.lock < 0) {
             ++*others;
             continue;
@@ -316,11 +336,11 @@ gerne_status gn_ledger_claim(gn_ledger *l, gn_claim *out, size_t *others)
         bool ours;
         gerne_status status = claim_locked(l, &claim, &ours);
         if (status == GERNE_OK && ours) {
-            claim.started = gn_claim_clock();
+            claim.started = seconds_now();
             *out = claim;
             return GERNE_OK;
         }
-        gn_claim_unlock(l->locks, claim.id, claim.lock, false);
+        gn_lock_release(lock_path(l, claim.id), claim.lock, false);
         GN_TRY(status);
     }
     return GERNE_OK;
@@ -329,10 +349,10 @@ gerne_status gn_ledger_claim(gn_ledger *l, gn_claim *out, size_t *others)
 static gerne_status end_claim(gn_ledger *l, gn_claim *claim, gn_trial_state state,
                               const char *reason, const char *results)
 {
-    double seconds = gn_claim_clock() - claim->started;
+    double seconds = seconds_now() - claim->started;
     gerne_status status = set_state(l, claim->id, state, reason, results, seconds);
     bool finished = status == GERNE_OK && state != GN_TRIAL_WAITING;
-    gn_claim_unlock(l->locks, claim->id, claim->lock, finished);
+    gn_lock_release(lock_path(l, claim->id), claim->lock, finished);
     *claim = (gn_claim){.lock = -1};
     return status;
 }
@@ -344,7 +364,7 @@ gerne_status gn_ledger_done(gn_ledger *l, gn_claim *claim, const json_t *results
     if (status == GERNE_OK)
         status = end_claim(l, claim, GN_TRIAL_DONE, NULL, text.bytes);
     else
-        gn_claim_unlock(l->locks, claim->id, claim->lock, false);
+        gn_lock_release(lock_path(l, claim->id), claim->lock, false);
     gn_text_free(&text);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "data/derive.h"
 #include "nn/network_weights.h"
 #include "train/inference.h"
@@ -248,8 +249,8 @@ static gerne_status compute_features(gerne_ctx *ctx, const gn_dataset *dataset, 
 
 /* ---- finding or making ---- */
 
-static gerne_status find_or_make(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
-                                 gn_frozen *frozen)
+static gerne_status find_or_make_alone(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
+                                       gn_frozen *frozen)
 {
     if (gn_path_exists(frozen->path)) {
         gerne_status status = open_features(ctx, dataset, threads, frozen);
@@ -262,6 +263,23 @@ static gerne_status find_or_make(gerne_ctx *ctx, const gn_dataset *dataset, int 
     }
     GN_TRY(compute_features(ctx, dataset, threads, frozen));
     return open_features(ctx, dataset, threads, frozen);
+}
+
+/* One process computes them, the others wait. */
+static gerne_status find_or_make(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
+                                 gn_frozen *frozen)
+{
+    gn_text path = {0};
+    int lock = -1;
+    gerne_status status = gn_text_add(ctx, &path, "%s.lock", frozen->path);
+    if (status == GERNE_OK && !gn_path_exists(frozen->path))
+        status = gn_lock_wait(ctx, path.bytes, "features", "another process computes them", &lock);
+    if (status == GERNE_OK)
+        status = find_or_make_alone(ctx, dataset, threads, frozen);
+    if (path.bytes)
+        gn_lock_release(path.bytes, lock, true);
+    gn_text_free(&path);
+    return status;
 }
 
 static gerne_status fill(gerne_ctx *ctx, gn_device *device, const gn_frozen_options *options,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/lock.h"
 #include "train/trainer.h"
 
 /* The options that do not change the first stage: those of the method and how runs are chosen. */
@@ -103,6 +104,34 @@ static gerne_status other_run(gn_trainer *t, const char **path)
     return run ? gn_path_join(t->run.ctx, t->arena, run, name, path) : GERNE_OK;
 }
 
+static bool take_from_cache(gn_trainer *t, const char *path, gn_table *table)
+{
+    return gn_path_exists(path) && take_from(t, path, table) == GERNE_OK;
+}
+
+/* One process makes it, the others wait: its bits are the same whoever does. A cache that cannot
+ * be written is said later, by who would keep something there. */
+static gerne_status wait_for_others(gn_trainer *t, const char *folder, const char *path)
+{
+    gn_text text = {0};
+    if (gn_make_directory(t->run.ctx, folder) != GERNE_OK)
+        return GERNE_OK;
+    gerne_status status = gn_text_add(t->run.ctx, &text, "%s.lock", path);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(t->run.ctx, t->arena, text.bytes, &t->stage_lock_path);
+    gn_text_free(&text);
+    GN_TRY(status);
+    status = gn_lock_wait(t->run.ctx, t->stage_lock_path, "train",
+                          "another process trains the biased model", &t->stage_lock);
+    return status == GERNE_EIO ? GERNE_OK : status;
+}
+
+void gn_end_reuse(gn_trainer *t)
+{
+    gn_lock_release(t->stage_lock_path, t->stage_lock, true);
+    t->stage_lock = -1;
+}
+
 gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
 {
     gn_table *table = table_of(t);
@@ -116,7 +145,13 @@ gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
         *found = true;
     } else {
         GN_TRY(cache_path(t, &folder, &path));
-        *found = gn_path_exists(path) && take_from(t, path, table) == GERNE_OK;
+        *found = take_from_cache(t, path, table);
+        if (!*found) {
+            GN_TRY(wait_for_others(t, folder, path));
+            *found = take_from_cache(t, path, table);
+        }
+        if (*found)
+            gn_end_reuse(t);
     }
     if (*found)
         gn_log(t->run.ctx, GERNE_LOG_INFO, "stage %s: %s taken from '%s'", t->run.stage->name,
@@ -150,5 +185,6 @@ gerne_status gn_keep_stage(gn_trainer *t)
         write_table(t, table, path) != GERNE_OK)
         gn_log(t->run.ctx, GERNE_LOG_WARNING, "the cache is not written: %s",
                gerne_message(t->run.ctx));
+    gn_end_reuse(t);
     return GERNE_OK;
 }

@@ -370,6 +370,7 @@ void gn_trainer_close(gn_trainer *t)
     if (!t)
         return;
     gn_stage_leave(t);
+    gn_end_reuse(t);
     gn_checkpoint_close(t->resume);
     gn_runlog_close(t->log);
     gn_events_close(t->events);
@@ -407,7 +408,7 @@ gerne_status gn_trainer_new(gerne_ctx *ctx, const gn_run_config *config, gn_trai
     (*out)->run.ctx = ctx;
     (*out)->config = config;
     (*out)->dir = config->top.out;
-    (*out)->lock = -1;
+    (*out)->lock = (*out)->stage_lock = -1;
     return GERNE_OK;
 }
 

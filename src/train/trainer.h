@@ -52,6 +52,8 @@ typedef struct gn_trainer {
     const gn_run_config *config;
     const char *dir;
     int lock;
+    int stage_lock; /* on making what the stage leaves in the cache; -1 */
+    const char *stage_lock_path;
     bool fresh, made_dir; /* started by this process, and in a directory of its own making */
     bool stepped;         /* this process has taken a step */
     gn_arena *arena, *stage_arena;
@@ -138,6 +140,7 @@ GERNE_CHECKED gerne_status gn_path_of(gn_trainer *t, const char *name, const cha
 /* reuse.c: the table of a stage from the cache or another run. */
 GERNE_CHECKED gerne_status gn_reuse_stage(gn_trainer *t, bool *found);
 GERNE_CHECKED gerne_status gn_keep_stage(gn_trainer *t);
+void gn_end_reuse(gn_trainer *t); /* others may make what this run did not */
 
 /* thumbnails.c: up to a dozen pictures of test samples of a group that were taken for another
  * class, in errors/<row>_<y>_<a>_<pred>.png. A failure is a warning. */

@@ -1,21 +1,11 @@
-#include "study/claim_lock.h"
+#include "base/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-static gerne_status path_of(gerne_ctx *ctx, const char *folder, const char *id, char path[PATH_MAX])
-{
-    int size = snprintf(path, PATH_MAX, "%s/%s", folder, id);
-    if (size < 0 || size >= PATH_MAX)
-        return gn_fail(ctx, GERNE_EUSAGE, "the path '%s' is too long", folder);
-    return GERNE_OK;
-}
 
 /* Its last holder may have removed the file between our open and our lock. */
 static bool is_still(int lock, const char *path)
@@ -25,11 +15,9 @@ static bool is_still(int lock, const char *path)
            held.st_dev == named.st_dev;
 }
 
-gerne_status gn_claim_lock(gerne_ctx *ctx, const char *folder, const char *id, int *lock)
+gerne_status gn_lock_try(gerne_ctx *ctx, const char *path, int *lock)
 {
-    char path[PATH_MAX];
     *lock = -1;
-    GN_TRY(path_of(ctx, folder, id, path));
     for (;;) {
         int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (file < 0)
@@ -50,19 +38,25 @@ gerne_status gn_claim_lock(gerne_ctx *ctx, const char *folder, const char *id, i
     }
 }
 
-void gn_claim_unlock(const char *folder, const char *id, int lock, bool remove)
+gerne_status gn_lock_wait(gerne_ctx *ctx, const char *path, const char *what, const char *why,
+                          int *lock)
 {
-    char path[PATH_MAX];
-    if (lock < 0)
-        return;
-    if (remove && path_of(NULL, folder, id, path) == GERNE_OK)
-        unlink(path);
-    close(lock);
+    const struct timespec moment = {.tv_nsec = 100 * 1000 * 1000};
+    const gerne_progress progress = {.what = what, .detail = why};
+    for (;;) {
+        GN_TRY(gn_lock_try(ctx, path, lock));
+        if (*lock >= 0)
+            return GERNE_OK;
+        GN_TRY(gn_progress(ctx, &progress));
+        nanosleep(&moment, NULL);
+    }
 }
 
-double gn_claim_clock(void)
+void gn_lock_release(const char *path, int lock, bool remove)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (lock < 0)
+        return;
+    if (remove)
+        unlink(path);
+    close(lock);
 }
