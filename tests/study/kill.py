@@ -114,6 +114,29 @@ def disturb(program, kills, scratch, seconds):
     return out, said, hit
 
 
+def biased_models_trained(out, study):
+    """In how many of the finished trials the first stage was not taken from the cache."""
+    count = 0
+    for trial in study["trials"]:
+        with open(os.path.join(out, trial["run"], "log.jsonl"), encoding="utf-8") as file:
+            events = [json.loads(line) for line in file]
+        count += any(e["event"] == "stage_end" and not e["reused"] for e in events)
+    return count
+
+
+def share(program, scratch, plain):
+    """Two processes that nobody disturbs train each biased model once: two rates, two seeds."""
+    out, cache = os.path.join(scratch, "shared"), os.path.join(scratch, "cache-3")
+    both = [start(program, out, cache), start(program, out, cache)]
+    for process in both:
+        finish(process)
+    study = read_study(out)
+    compare(out, plain, study)
+    trained = biased_models_trained(out, study)
+    if trained != 4:
+        sys.exit(f"{trained} biased models were trained, not 4")
+
+
 def main(program, kills):
     scratch = tempfile.mkdtemp(prefix="gerne-study-")
     try:
@@ -121,6 +144,7 @@ def main(program, kills):
         begun = time.monotonic()
         finish(start(program, plain, os.path.join(scratch, "cache-1")))
         seconds = time.monotonic() - begun
+        share(program, scratch, plain)
         out, said, hit = disturb(program, kills, scratch, seconds / 12)
         study = read_study(out)
         compare(out, plain, study)
