@@ -44,10 +44,9 @@ static const char help[] =
     "  gerne tune config.yaml --tune.strategy random --tune.trials 20\n"
     "\n"
     "--out (default: the file's, with -tune) receives ledger.sqlite, trials/, study.json,\n"
-    "report.html and best.yaml, which 'gerne train' runs. The same command goes on with what is "
-    "there, after a "
-    "stop\n"
-    "or a kill; several processes may work on one directory (give each its share of --threads).\n";
+    "report.html and best.yaml, which 'gerne train' runs. The same command goes on with what is\n"
+    "there, after a stop or a kill; several processes may work on one directory (give each its\n"
+    "share of --threads).\n";
 
 static gerne_status setup(gn_cli *cli)
 {

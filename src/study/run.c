@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 /* A trial is this much of the progress line. */
@@ -32,11 +33,11 @@ static int report(worker *w, const char *detail)
     return w->outer ? w->outer(w->outer_user, &all) : 0;
 }
 
-/* The progress of a run is that of a part of the study. */
+/* The progress of a run is that of a part of the study; reading its data is not worth counting. */
 static int on_progress(void *user, const gerne_progress *progress)
 {
     worker *w = user;
-    if (progress->total) {
+    if (progress->total && strcmp(progress->what, "train") == 0) {
         double share = (double)progress->done / (double)progress->total;
         uint64_t inside = (uint64_t)(fmin(share, 1) * (PARTS - 1));
         w->inside = inside > w->inside ? inside : w->inside;

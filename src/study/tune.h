@@ -1,6 +1,7 @@
 /* tune.h - gerne tune: a search over configurations, each run with several seeds.
  *
- * tune.c runs it, tune_plan.c says which trials there are, tune_output.c says what came out.
+ * tune.c runs it, tune_plan.c says which trials there are, tune_output.c and
+ * tune_figures.c say what came out.
  */
 #ifndef GN_STUDY_TUNE_H
 #define GN_STUDY_TUNE_H
@@ -68,6 +69,9 @@ size_t gn_tune_to_come(const gn_tuner *t);
 
 /* Removes weights of configurations that cannot win any more. */
 GERNE_CHECKED gerne_status gn_tune_prune(gn_tuner *t);
+
+/* The array "figures" of study.json; new reference. */
+GERNE_CHECKED gerne_status gn_tune_figures(gn_tuner *t, const gn_ranking *ranking, json_t **out);
 
 /* study.json, best.yaml once all is finished, and what is shown. */
 GERNE_CHECKED gerne_status gn_tune_conclude(gn_tuner *t, gn_text *report, json_t **study);

@@ -288,6 +288,8 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
                                json_t **out)
 {
     char title[160];
+    json_t *figures;
+    GN_TRY(gn_tune_figures(t, ranking, &figures));
     json_t *notes = notes_json(t, list);
     snprintf(title, sizeof title, "Search over %zu configurations of %s", t->points.count,
              t->config->method->name);
@@ -297,9 +299,11 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
                                 .metric = t->metric,
                                 .split = t->split,
                                 .more_to_come = gn_tune_to_come(t) > 0,
-                                .notes = notes};
+                                .notes = notes,
+                                .figures = figures};
     gerne_status status = gn_study_json(t->ctx, &info, list, ranking, out);
     json_decref(notes);
+    json_decref(figures);
     if (status == GERNE_OK)
         status = gn_study_write(t->ctx, t->request->dir, *out);
     return status;
