@@ -204,8 +204,7 @@ gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out, 
     return status;
 }
 
-/* A run directory is flat; this one is the trial's own, and the caller holds the claim. */
-static void remove_run(const char *path)
+static void remove_files(const char *path)
 {
     DIR *folder = opendir(path);
     if (!folder)
@@ -214,6 +213,19 @@ static void remove_run(const char *path)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(dirfd(folder), entry->d_name, 0);
     closedir(folder);
+}
+
+/* The trial's own directory, whose claim the caller holds: files, and the folder errors of files.
+ */
+static void remove_run(gerne_ctx *ctx, const char *path)
+{
+    gn_text errors = {0};
+    if (gn_text_add(ctx, &errors, "%s/errors", path) == GERNE_OK) {
+        remove_files(errors.bytes);
+        rmdir(errors.bytes);
+    }
+    gn_text_free(&errors);
+    remove_files(path);
     rmdir(path);
 }
 
@@ -221,7 +233,7 @@ static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path, co
                           json_t **results)
 {
     gn_run_config *config;
-    remove_run(path); /* of a process that was killed before it had written config.yaml */
+    remove_run(ctx, path); /* of a process that was killed before it had written config.yaml */
     GN_TRY(gn_trial_config(ctx, yaml, path, cache, &config));
     gerne_status status = gn_train(ctx, config, NULL, results);
     gn_run_config_close(config);

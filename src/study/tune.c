@@ -59,7 +59,9 @@ static gerne_status describe_data(gn_tuner *t, gn_text *out)
 static gerne_status open_ledger(gn_tuner *t)
 {
     gn_text text = {0};
-    gerne_status status = gn_base_describe(t->ctx, t->request->base, &text);
+    gerne_status status = gn_text_add(t->ctx, &text, "gerne: %s\n", gerne_version());
+    if (status == GERNE_OK)
+        status = gn_base_describe(t->ctx, t->request->base, &text);
     if (status == GERNE_OK)
         status = gn_space_describe(t->ctx, &t->space, &text);
     if (status == GERNE_OK)

@@ -213,8 +213,12 @@ static void a_damaged_checkpoint_starts_anew(void **state)
     fixture *f = *state;
     gn_trial_spec spec = make(f, 0);
     gn_trial_list list;
+    char path[512];
     put(f, spec.id, "config.yaml", spec.config);
     put(f, spec.id, "last.ckpt", "half of a checkpoint");
+    snprintf(path, sizeof path, "%s/trials/%s/errors", f->dir, spec.id);
+    assert_ok(f->ctx, gn_make_directory(f->ctx, path));
+    put(f, spec.id, "errors/0.png", "a picture");
     open_with(f, &spec, 1);
     const gn_study_work work = {.what = "tune", .cache = f->dir};
     assert_ok(f->ctx, gn_study_run(f->ctx, f->ledger, &work));
