@@ -50,7 +50,7 @@ static void right_of(const shape *s, size_t i, int *right)
 /* Groups are attributes of class 0 of two classes. */
 static gerne_status judge(gerne_ctx *ctx, const shape *s, size_t i, gn_predictions *p, outcome *out)
 {
-    int right[GROUPS_MAX];
+    int right[GROUPS_MAX] = {0};
     gn_metrics m = {0};
     right_of(s, i, right);
     gn_predictions_clear(p);
@@ -83,7 +83,7 @@ static void cover(const shape *s, const outcome *outcomes, const double *truth, 
     }
     *gba = *wga = 0;
     for (size_t i = 0; i < count_outcomes(s); i++) {
-        int right[GROUPS_MAX];
+        int right[GROUPS_MAX] = {0};
         double probability = 1;
         right_of(s, i, right);
         for (int g = 0; g < s->groups; g++)

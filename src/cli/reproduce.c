@@ -99,14 +99,15 @@ static gerne_status check_name(gn_cli *cli, const char *name)
     return GERNE_EUSAGE;
 }
 
-static gerne_status list_all(gn_cli *cli, gn_reproduce_options *asked)
+static gerne_status list_all(gn_cli *cli, const gn_reproduce_options *all_asked)
 {
     char name[16];
+    gn_reproduce_options asked = *all_asked;
     json_t *all = json_object();
     for (int i = 0; *gn_choice_word(GN_REPRODUCE_CHOICES, i, name, sizeof name); i++) {
         json_t *one = NULL;
-        asked->what = name;
-        gerne_status status = gn_reproduce_list(cli->ctx, asked, cli->json ? NULL : &cli->output,
+        asked.what = name;
+        gerne_status status = gn_reproduce_list(cli->ctx, &asked, cli->json ? NULL : &cli->output,
                                                 cli->json ? &one : NULL);
         if (status == GERNE_OK && !cli->json)
             status = gn_text_add(cli->ctx, &cli->output, "\n");
