@@ -20,7 +20,7 @@ typedef enum gn_purpose {
     GN_RNG_BOOTSTRAP = 6, /* resamples of an interval */
     GN_RNG_METHOD = 7,    /* mixing coefficients and the like */
     GN_RNG_SEARCH = 8,    /* random search */
-    GN_RNG_DROPOUT = 9,
+    GN_RNG_DROPOUT = 9,   /* masks: index = the sample's place in its step */
 } gn_purpose;
 
 typedef struct gn_stream {

@@ -126,7 +126,7 @@ void gn_program_close(gn_program *program);
 float *gn_program_input(gn_program *program);              /* [batch][input size], to be filled */
 const float *gn_program_output(const gn_program *program); /* [batch][output size] */
 float *gn_program_output_gradient(gn_program *program);    /* to be filled before backward */
-const float *gn_program_input_gradient(const gn_program *program);
+float *gn_program_input_gradient(gn_program *program);
 size_t gn_program_memory(const gn_program *program); /* bytes of its block */
 
 GERNE_CHECKED gerne_status gn_program_forward(gerne_ctx *ctx, gn_program *program);

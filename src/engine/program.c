@@ -273,7 +273,7 @@ float *gn_program_output_gradient(gn_program *p)
     return p->output_gradient < 0 ? NULL : gn_tensor_data(p, p->output_gradient);
 }
 
-const float *gn_program_input_gradient(const gn_program *p)
+float *gn_program_input_gradient(gn_program *p)
 {
     return p->input_gradient < 0 ? NULL : gn_tensor_data(p, p->input_gradient);
 }

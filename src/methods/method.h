@@ -84,7 +84,8 @@ typedef struct gn_run {
     uint32_t per_class;         /* samples of each class in a batch by law */
     uint32_t batch;             /* samples of a plain batch */
     bool coupled;               /* a batch must be run whole: batch normalisation trains */
-    bool fixed;                 /* the forward pass is a fixed function of the sample */
+    bool fixed;                 /* a sample's forward pass is always the same: no augmentation,
+                                   no dropout */
     bool concatenate;           /* model.bn concat */
     bool diagnose;              /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;

@@ -20,6 +20,10 @@ const gn_option gn_model_option_table[] = {
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "separate", .choices = "separate|concat|frozen",
      .help = "batch normalisation: own statistics for each of two batches, common ones, or the "
              "running ones unchanged"},
+    /* No fallback: a run that does not ask for it keeps the identity it had before. */
+    {"dropout", GN_REAL, OPTION(dropout), .min = 0, .max = 1, .flags = GN_TUNABLE | GN_OPEN_MAX,
+     .help = "in training, the share of the last layer's inputs that is set to zero (0 when not "
+             "given)"},
 };
 const size_t gn_model_option_count = sizeof gn_model_option_table / sizeof gn_model_option_table[0];
 

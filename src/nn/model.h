@@ -15,6 +15,7 @@ typedef struct gn_model_options {
     gn_ints hidden;
     const char *weights; /* a file to start from, or NULL */
     int variant, stem, freeze, bn;
+    double dropout; /* of the features in front of the head, in training passes */
 } gn_model_options;
 
 extern const gn_option gn_model_option_table[];

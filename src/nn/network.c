@@ -20,6 +20,9 @@ struct gn_network {
     gn_program *bodies[MODES], *heads[MODES];
     gn_program *body, *head; /* of the present mode */
     gn_mode body_mode;
+    float *masks; /* [batch][features] of model.dropout: 0 or 1 / (1 - rate); NULL without it */
+    bool drops;   /* in the present mode */
+    uint64_t seed, step, place;
 };
 
 /* ---- building ---- */
@@ -102,6 +105,7 @@ void gn_network_close(gn_network *n)
         gn_program_close(n->bodies[i]);
         gn_program_close(n->heads[i]);
     }
+    gn_free(n->masks);
     gn_store_close(n->store);
     gn_graph_close(n->graphs[GN_BODY]);
     gn_graph_close(n->graphs[GN_HEAD]);
@@ -150,6 +154,7 @@ static void draw(gn_initialization rule, const gn_parameter *p, const gn_paramet
 gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *n, uint64_t seed)
 {
     const gn_parameter *weights = gn_store_parameter(n->store, 0);
+    n->seed = seed;
     for (int i = 0; i < gn_store_count(n->store); i++) {
         const gn_parameter *p = gn_store_parameter(n->store, i);
         if (p->role == GN_FIXED)
@@ -219,6 +224,7 @@ size_t gn_network_memory(const gn_network *n)
     size_t statistics;
     gn_store_statistics(n->store, &statistics);
     size_t bytes = (2 * gn_store_block(n->store).size + statistics) * sizeof(float);
+    bytes += n->masks ? (size_t)(n->batch * n->features) * sizeof(float) : 0;
     for (int i = 0; i < MODES; i++) {
         bytes += n->bodies[i] ? gn_program_memory(n->bodies[i]) : 0;
         bytes += n->heads[i] ? gn_program_memory(n->heads[i]) : 0;
@@ -241,6 +247,33 @@ gn_block gn_network_trained(const gn_network *n)
     return gn_store_block(n->store);
 }
 
+/* ---- dropout ---- */
+
+void gn_network_set_masks(gn_network *n, uint64_t step, uint64_t place)
+{
+    n->step = step;
+    n->place = place;
+}
+
+static void draw_masks(gn_network *n)
+{
+    double rate = n->options.dropout;
+    float kept = (float)(1 / (1 - rate));
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < n->batch; i++) {
+        gn_stream stream = gn_stream_at(n->seed, GN_RNG_DROPOUT, n->step, n->place + (uint64_t)i);
+        for (int64_t j = 0; j < n->features; j++)
+            n->masks[i * n->features + j] = gn_random_uniform(&stream) < rate ? 0 : kept;
+    }
+}
+
+static void apply_masks(const gn_network *n, float *values)
+{
+#pragma omp parallel for simd schedule(static)
+    for (int64_t i = 0; i < n->batch * n->features; i++)
+        values[i] *= n->masks[i];
+}
+
 /* ---- passes ---- */
 
 static gn_mode mode_of_body(const gn_network *n, gn_mode mode)
@@ -261,6 +294,10 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
         GN_TRY(gn_program_new(ctx, n->graphs[GN_HEAD], n->store, n->batch, mode,
                               mode != GN_MODE_INFER && body_mode != GN_MODE_INFER,
                               &n->heads[mode]));
+    n->drops = mode != GN_MODE_INFER && n->options.dropout > 0;
+    if (n->drops && !n->masks)
+        GN_TRY(gn_alloc(ctx, (size_t)(n->batch * n->features), sizeof *n->masks,
+                        "masks of model.dropout", &n->masks));
     n->body = n->bodies[body_mode];
     n->head = n->heads[mode];
     n->body_mode = body_mode;
@@ -286,6 +323,10 @@ gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *feature
 {
     memcpy(gn_program_input(n->head), features ? features : gn_features(n),
            (size_t)(n->batch * n->features) * sizeof(float));
+    if (n->drops) {
+        draw_masks(n);
+        apply_masks(n, gn_program_input(n->head));
+    }
     return gn_program_forward(ctx, n->head);
 }
 
@@ -301,7 +342,11 @@ float *gn_logit_gradient(gn_network *n)
 
 gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 {
-    return gn_program_backward(ctx, n->head, accumulate);
+    GN_TRY(gn_program_backward(ctx, n->head, accumulate));
+    float *gradient = gn_program_input_gradient(n->head); /* NULL where the body does not train */
+    if (n->drops && gradient)
+        apply_masks(n, gradient);
+    return GERNE_OK;
 }
 
 const float *gn_feature_gradient(const gn_network *n)

@@ -20,7 +20,8 @@ GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           int64_t classes, int64_t batch, gn_network **out);
 void gn_network_close(gn_network *network);
 
-/* Fresh weights: a function of the seed and of the parameter's place. */
+/* Fresh weights: a function of the seed and of the parameter's place. Masks of model.dropout follow
+ * the same seed. */
 GERNE_CHECKED gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *network,
                                                  uint64_t seed);
 
@@ -42,18 +43,24 @@ bool gn_network_couples_samples(const gn_network *network);
  * model.bn frozen turns GN_MODE_TRAIN into GN_MODE_FROZEN. */
 GERNE_CHECKED gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *network, gn_mode mode);
 
+/* Which masks of model.dropout the samples of the next pass take: those of a step, from a place in
+ * it on. A mask is a function of the seed, the step and the sample's place alone, so that a pass
+ * can be repeated, cut into other micro-batches, or resumed. gn_load_samples calls this. */
+void gn_network_set_masks(gn_network *network, uint64_t step, uint64_t place);
+
 float *gn_network_input(gn_network *network); /* [batch][channels][height][width] */
 GERNE_CHECKED gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *network);
 const float *gn_features(const gn_network *network); /* [batch][features], after gn_body_forward */
 
-/* features: [batch][features], or NULL for those of the body. */
+/* features: [batch][features], or NULL for those of the body. Training passes of model.dropout zero
+ * some of them and scale the others up. */
 GERNE_CHECKED gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *network,
                                            const float *features);
 const float *gn_logits(const gn_network *network); /* [batch][classes] */
 
 float *gn_logit_gradient(gn_network *network); /* [batch][classes], to be filled */
 GERNE_CHECKED gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *network, bool accumulate);
-const float *gn_feature_gradient(const gn_network *network); /* [batch][features] */
+const float *gn_feature_gradient(const gn_network *network); /* [batch][features], undropped */
 
 /* gradient: [batch][features], or NULL for that of the head. Does nothing for a frozen body. */
 GERNE_CHECKED gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *network,

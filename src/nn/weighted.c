@@ -32,6 +32,7 @@ void gn_load_samples(gn_network *network, const gn_samples *samples, size_t firs
     size_t batch = (size_t)gn_network_batch(network);
     gn_sample_shape shape = gn_network_shape(network);
     size_t channels = (size_t)shape.channels, pixels = size / (channels ? channels : 1);
+    gn_network_set_masks(network, samples->step, samples->place + first);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < batch; i++) {
         float *row = input + i * size;
@@ -111,10 +112,10 @@ gerne_status gn_weighted_pass(gerne_ctx *ctx, gn_network *network, const gn_samp
     return GERNE_OK;
 }
 
-gerne_status gn_infer(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
-                      const gn_outcome *outcome)
+gerne_status gn_forward_pass(gerne_ctx *ctx, gn_network *network, gn_mode mode,
+                             const gn_samples *samples, const gn_outcome *outcome)
 {
-    GN_TRY(gn_network_set_mode(ctx, network, GN_MODE_INFER));
+    GN_TRY(gn_network_set_mode(ctx, network, mode));
     size_t batch = (size_t)gn_network_batch(network);
     for (size_t first = 0; first < samples->count; first += batch) {
         size_t n = samples->count - first < batch ? samples->count - first : batch;
@@ -126,4 +127,10 @@ gerne_status gn_infer(gerne_ctx *ctx, gn_network *network, const gn_samples *sam
             take_losses(network, samples, first, n, outcome, NULL);
     }
     return GERNE_OK;
+}
+
+gerne_status gn_infer(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                      const gn_outcome *outcome)
+{
+    return gn_forward_pass(ctx, network, GN_MODE_INFER, samples, outcome);
 }

@@ -15,6 +15,7 @@ typedef struct gn_samples {
     float scale[GN_CHANNELS_MAX], shift[GN_CHANNELS_MAX]; /* value = byte * scale + shift */
     const int32_t *labels;
     const float *weights; /* NULL: 1 / count each */
+    uint64_t step, place; /* of the first sample, for model.dropout: see gn_network_set_masks */
 } gn_samples;
 
 /* What a pass gives back; any may be NULL. */
@@ -34,8 +35,12 @@ GERNE_CHECKED gerne_status gn_weighted_pass(gerne_ctx *ctx, gn_network *network,
                                             const gn_samples *samples, bool accumulate,
                                             const gn_outcome *outcome);
 
-/* Forward only, in inference mode; labels may be NULL when neither losses nor predictions of a
- * known class are asked for. */
+/* Forward only, in a mode that does not couple samples; labels may be NULL when neither losses nor
+ * predictions of a known class are asked for. */
+GERNE_CHECKED gerne_status gn_forward_pass(gerne_ctx *ctx, gn_network *network, gn_mode mode,
+                                           const gn_samples *samples, const gn_outcome *outcome);
+
+/* The same in inference mode. */
 GERNE_CHECKED gerne_status gn_infer(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                                     const gn_outcome *outcome);
 

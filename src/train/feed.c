@@ -127,8 +127,8 @@ static void place(const gn_feed *f, feed_slot *s, size_t first, const gn_request
     }
 }
 
-static void view(const gn_feed *f, feed_slot *s, size_t first, size_t count, bool extrapolated,
-                 gn_minibatch *out)
+static void view(const gn_feed *f, feed_slot *s, int64_t k, size_t first, size_t count,
+                 bool extrapolated, gn_minibatch *out)
 {
     bool pixels = f->data->field == GN_PIXELS;
     *out = (gn_minibatch){
@@ -137,7 +137,9 @@ static void view(const gn_feed *f, feed_slot *s, size_t first, size_t count, boo
                     .pixels = pixels ? s->pixels + first : NULL,
                     .features = pixels ? NULL : s->features + first,
                     .labels = s->labels + first,
-                    .weights = s->weights + first},
+                    .weights = s->weights + first,
+                    .step = (uint64_t)k,
+                    .place = first},
         .biased = extrapolated ? s->biased + first : NULL,
         .less_biased = extrapolated ? s->less_biased + first : NULL,
         .weights = s->own + first,
@@ -168,11 +170,11 @@ static gerne_status draw_all(gn_feed *f, feed_slot *s, int64_t k)
         const gn_request *request = &s->plan.batches[r];
         size_t n = gerne_batch_size(s->draws[r]);
         place(f, s, first, request, s->draws[r]);
-        view(f, s, first, n, request->draw == GERNE_DRAW_EXTRAPOLATED, &s->batches[r]);
+        view(f, s, k, first, n, request->draw == GERNE_DRAW_EXTRAPOLATED, &s->batches[r]);
         first += n;
     }
     if (s->plan.joined)
-        view(f, s, 0, total, false, &s->batches[0]);
+        view(f, s, k, 0, total, false, &s->batches[0]);
     s->count = total;
     s->k = k;
     return GERNE_OK;

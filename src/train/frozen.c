@@ -341,7 +341,8 @@ static gerne_status copy_head(gerne_ctx *ctx, const gn_network *from, const gn_n
 gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen, uint64_t seed,
                                 int64_t batch, gn_network **out)
 {
-    const gn_model_options options = {.arch = "linear"};
+    const gn_model_options options = {.arch = "linear",
+                                      .dropout = gn_network_options(frozen->network)->dropout};
     gn_network *head;
     *out = NULL;
     GN_TRY(gn_network_new(ctx, gn_network_device(frozen->network), &options,

@@ -35,7 +35,9 @@ gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch)
     if (!t->kept[i]) {
         const gn_outcome outcome = {.losses = batch->losses[i],
                                     .predictions = batch->predictions[i]};
-        return gn_infer(run->ctx, network, samples, &outcome);
+        /* Weights are made of the losses that the backward pass will see, so with its masks. */
+        gn_mode mode = gn_network_options(network)->dropout > 0 ? GN_MODE_TRAIN : GN_MODE_INFER;
+        return gn_forward_pass(run->ctx, network, mode, samples, &outcome);
     }
     GN_TRY(gn_network_set_mode(run->ctx, network, GN_MODE_TRAIN));
     gn_load_samples(network, samples, 0, samples->count);

@@ -152,7 +152,9 @@ static gerne_status settle_network(gn_trainer *t)
     run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
     run->concatenate = t->config->model.bn == GN_BN_CONCAT;
-    run->fixed = t->data->augment == GN_AUGMENT_NONE || t->config->model.freeze == GN_FREEZE_BODY;
+    run->fixed =
+        (t->data->augment == GN_AUGMENT_NONE || t->config->model.freeze == GN_FREEZE_BODY) &&
+        t->config->model.dropout == 0;
     return GERNE_OK;
 }
 

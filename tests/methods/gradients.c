@@ -68,8 +68,10 @@ static double recorded_loss(gn_trainer *t, int network)
         float *losses;
         size_t count = asked[p].samples.count;
         assert_ok(t->run.ctx, gn_alloc(t->run.ctx, count, sizeof(float), "losses", &losses));
-        assert_ok(t->run.ctx, gn_infer(t->run.ctx, t->networks[network], &asked[p].samples,
-                                       &(gn_outcome){.losses = losses}));
+        bool drops = t->config->model.dropout > 0;
+        assert_ok(t->run.ctx, gn_forward_pass(t->run.ctx, t->networks[network],
+                                              drops ? GN_MODE_TRAIN : GN_MODE_INFER,
+                                              &asked[p].samples, &(gn_outcome){.losses = losses}));
         for (size_t i = 0; i < count; i++)
             sum += (double)asked[p].weights[i] * (double)losses[i];
         gn_free(losses);
@@ -200,12 +202,20 @@ static void augmented_data_takes_two_passes(void **state)
     check_method(gerne, "data.augment", "flip");
 }
 
+static void dropout_too(void **state)
+{
+    (void)state;
+    for (size_t i = 0; gn_methods[i]; i++)
+        check_method(gn_methods[i], "model.dropout", "0.4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_leave_the_gradient_of_their_loss),
         cmocka_unit_test(variants_too),
         cmocka_unit_test(augmented_data_takes_two_passes),
+        cmocka_unit_test(dropout_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
