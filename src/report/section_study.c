@@ -1,4 +1,5 @@
 /* section_study.c - a study: its ranking, its parameters, whatever tables and figures it brings. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -361,17 +362,34 @@ static void add_parameters(gn_page *page, const json_t *study)
 
 /* ---- tables and figures that the study brings ---- */
 
-/* A column is one of numbers as soon as one of its cells is. */
-static bool column_of_numbers(const json_t *rows, size_t column)
+/* A number, or a text that begins like one: "83.01 +- 0.23". */
+static bool is_figure(const json_t *cell)
+{
+    const char *text = json_string_value(cell);
+    return json_is_number(cell) || (text && isdigit((unsigned char)text[text[0] == '-']));
+}
+
+/* A column is one of figures as soon as one of its cells is. */
+static bool column_of_figures(const json_t *rows, size_t column)
 {
     const json_t *row;
     size_t i;
     json_array_foreach(rows, i, row)
     {
-        if (json_is_number(json_array_get(row, column)))
+        if (is_figure(json_array_get(row, column)))
             return true;
     }
     return false;
+}
+
+/* Two decimals: figures stand one below the other. Counts have none. */
+static void add_cell(gn_page *page, const json_t *cell)
+{
+    double value = json_real_value(cell);
+    if (json_is_real(cell) && fabs(value) >= 0.01)
+        gn_page_add(page, "%.*f", value == floor(value) ? 0 : 2, value);
+    else
+        add_value(page, cell);
 }
 
 static void add_table_rows(gn_page *page, const json_t *rows, const bool *numbers)
@@ -385,8 +403,8 @@ static void add_table_rows(gn_page *page, const json_t *rows, const bool *number
         gn_page_add(page, "<tr>");
         json_array_foreach(row, k, cell)
         {
-            gn_page_add(page, "<td class=\"%s\">", k < COLUMNS_MAX && numbers[k] ? "n" : "name");
-            add_value(page, cell);
+            gn_page_add(page, "<td class=\"%s\">", k < COLUMNS_MAX && numbers[k] ? "n" : "word");
+            add_cell(page, cell);
             gn_page_add(page, "</td>");
         }
         gn_page_add(page, "</tr>\n");
@@ -403,7 +421,7 @@ static void add_table(gn_page *page, const json_t *table)
     json_array_foreach(json_object_get(table, "columns"), i, cell)
     {
         if (i < COLUMNS_MAX)
-            numbers[i] = column_of_numbers(rows, i);
+            numbers[i] = column_of_figures(rows, i);
         gn_page_add(page, "<th%s>", i < COLUMNS_MAX && numbers[i] ? " class=\"n\"" : "");
         gn_page_text(page, json_string_value(cell));
         gn_page_add(page, "</th>");

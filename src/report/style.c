@@ -103,6 +103,7 @@ const char gn_report_style[] =
     "th:last-child,td:last-child{padding-right:0}\n"
     "td.n,th.n{text-align:right;white-space:nowrap}\n"
     "td.name{overflow-wrap:anywhere;min-width:7.5em;max-width:24em}\n"
+    "td.word{overflow-wrap:break-word;max-width:24em}\n"
     "td small{color:var(--soft);font-size:.82em;white-space:nowrap}\n"
     "tr.worst td.name{font-weight:650}\n"
     "tr.worst td{background:linear-gradient(rgba(var(--bad),.09),rgba(var(--bad),.09))}\n"

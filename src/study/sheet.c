@@ -232,6 +232,15 @@ gerne_status gn_sheet_latex(gerne_ctx *ctx, const gn_sheet *sheet, gn_text *out)
 
 /* ---- JSON ---- */
 
+/* With the sign that people write; NULL stays NULL. */
+static json_t *text_json(const char *text)
+{
+    const char *sign = text ? strstr(text, " +- ") : NULL;
+    if (!sign)
+        return text ? json_string(text) : NULL;
+    return json_sprintf("%.*s \xc2\xb1 %s", (int)(sign - text), text, sign + 4);
+}
+
 json_t *gn_sheet_json(const gn_sheet *sheet)
 {
     json_t *columns = json_array(), *rows = json_array();
@@ -241,11 +250,11 @@ json_t *gn_sheet_json(const gn_sheet *sheet)
         json_t *row = json_array();
         for (size_t c = 0; c < sheet->column_count; c++) {
             const gn_sheet_cell *cell = cell_at(sheet, r, c);
-            json_array_append_new(row, isnan(cell->number) ? json_string(cell->text)
+            json_array_append_new(row, isnan(cell->number) ? text_json(cell->text)
                                                            : gn_json_number(cell->number));
         }
         json_array_append_new(rows, row);
     }
-    return json_pack("{s:s,s:o,s:o,s:s?}", "title", sheet->title, "columns", columns, "rows", rows,
-                     "note", sheet->note);
+    return json_pack("{s:s,s:o,s:o,s:o?}", "title", sheet->title, "columns", columns, "rows", rows,
+                     "note", text_json(sheet->note));
 }
