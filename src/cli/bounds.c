@@ -56,8 +56,8 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
                            "beta is allowed.\n");
     if (!b->binds)
         return gn_text_add(cli->ctx, out,
-                           "\nEvery class is balanced over its groups already: c and beta change "
-                           "nothing,\nso no bound exists.\n");
+                           "\nEvery class is balanced over the groups that have samples: c and "
+                           "beta change nothing,\nso no bound exists.\n");
     double alpha = gerne_groups_alpha(groups, b->y, b->a);
     return gn_text_add(
         cli->ctx, out,

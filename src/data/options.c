@@ -30,7 +30,7 @@ static const gn_option options[] = {
     {"corruptions", GN_TEXT, FIELD(corruptions), .fallback = "dfa",
      .help = "type0, type1, dfa, or ten names such as snow,frost,... (see docs/data.md)"},
     {"frost", GN_TEXT, FIELD(frost),
-     .help = "folder with frost1.png ... frost6.jpg; without it a synthetic texture is used",
+     .help = "folder with frost1.png ... frost5.jpg; without it a synthetic texture is used",
      .flags = GN_NO_HASH},
     {"seed", GN_INT, FIELD(seed), .fallback = "0", .min = 0, .max = 9e15,
      .help = "makes the data: hold-out, attributes, noise (the run has its own seed)"},

@@ -196,7 +196,8 @@ static gerne_status print_bounds(gerne_ctx *ctx, const gn_audit *audit, gn_text 
 {
     const gerne_bounds *b = &audit->bounds[0];
     if (!b->binds)
-        return gn_text_add(ctx, out, "\nEvery class is balanced over its groups: %s.\n",
+        return gn_text_add(ctx, out,
+                           "\nEvery class is balanced over the groups that have samples: %s.\n",
                            audit->verdict == GN_UNBIASED ? "GERNE has nothing to correct"
                                                          : "weighing them cannot help");
     char text[GN_GROUP_TEXT];

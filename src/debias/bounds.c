@@ -142,7 +142,9 @@ gerne_status gerne_check_beta(gerne_ctx *ctx, const gerne_groups *groups, double
         gn_log(ctx, GERNE_LOG_WARNING, "%s",
                groups->attributes == 1
                    ? "there is one attribute value only, so beta changes nothing but the noise"
-                   : "every class is balanced over its groups, so beta changes nothing but noise");
+                   : "every class is balanced over the groups that have samples, so beta changes "
+                     "nothing "
+                     "but noise");
         return GERNE_OK;
     }
     if (beta > limit + slack || beta < bounds.lower - slack)

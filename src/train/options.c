@@ -34,7 +34,9 @@ static const gn_option train_table[] = {
     {"eval_every", GN_INT, TRAIN(eval_every), .min = 1, .max = 1e12,
      .help = "steps between evaluations; an epoch when not given"},
     {"checkpoint_every", GN_INT, TRAIN(checkpoint_every), .min = 1, .max = 1e12,
-     .flags = GN_NO_HASH, .help = "steps between checkpoints, beside those after evaluations"},
+     .flags = GN_NO_HASH,
+     .help =
+         "steps between checkpoints, beside those after evaluations (one in ten seconds at most)"},
     {"micro_batch", GN_INT, TRAIN(micro_batch), .min = 1, .max = 1e6,
      .help = "samples that run at once; chosen by the network when not given"},
     {"precision", GN_CHOICE, TRAIN(precision), .fallback = "fp32", .choices = "fp32|bf16",
