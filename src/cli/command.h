@@ -94,6 +94,10 @@ GERNE_CHECKED gerne_status gn_output_flush(gn_cli *cli);
 /* Appends the document to cli->output and releases it. */
 GERNE_CHECKED gerne_status gn_output_json(gn_cli *cli, json_t *json);
 
+/* Writes report.html into the directory of a run or study that has just ended, and says where. It
+ * cannot spoil what it reports on: a failure is a warning. */
+GERNE_CHECKED gerne_status gn_close_with_report(gn_cli *cli, const char *directory);
+
 const gn_command *gn_find_command(const char *name);
 
 /* Commands, one file each. */

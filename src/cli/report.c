@@ -26,6 +26,18 @@ static const char help[] =
     "Runs in one report must have seen the same data; differences are taken beside the first one.\n"
     "A run that is still going, or was killed, is shown as far as it got.\n";
 
+gerne_status gn_close_with_report(gn_cli *cli, const char *directory)
+{
+    const char *path;
+    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
+    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
+        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
+        return GERNE_OK;
+    }
+    return cli->json ? GERNE_OK
+                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
+}
+
 static gerne_status setup(gn_cli *cli)
 {
     GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 1, sizeof(report_options), &cli->options));

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "cli/command.h"
-#include "report/report.h"
 #include "study/reproduce.h"
 
 typedef struct reproduce_flags {
@@ -123,19 +122,6 @@ static gerne_status list_all(gn_cli *cli, const gn_reproduce_options *all_asked)
     return GERNE_OK;
 }
 
-/* The report comes after the study and cannot spoil it. */
-static gerne_status write_report(gn_cli *cli, const char *directory)
-{
-    const char *path;
-    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
-    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
-        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
-        return GERNE_OK;
-    }
-    return cli->json ? GERNE_OK
-                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
-}
-
 static gerne_status default_out(gn_cli *cli, const char *what, const char **out)
 {
     char name[64];
@@ -180,7 +166,7 @@ static gerne_status run(gn_cli *cli)
     GN_TRY(given.list ? gn_reproduce_list(cli->ctx, &asked, report, wanted)
                       : gn_reproduce(cli->ctx, &asked, report, wanted));
     if (!given.list)
-        GN_TRY(write_report(cli, asked.out));
+        GN_TRY(gn_close_with_report(cli, asked.out));
     return document ? gn_output_json(cli, document) : GERNE_OK;
 }
 

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "cli/command.h"
-#include "report/report.h"
 #include "train/train.h"
 
 typedef struct train_flags {
@@ -59,19 +58,12 @@ static gerne_status pick_flags(gn_cli *cli, bool own, gn_settings *out)
     return GERNE_OK;
 }
 
-/* The report comes after the run and cannot spoil it. A finished run that has one is left alone. */
+/* A finished run that has a report is left alone. */
 static gerne_status write_report(gn_cli *cli, const char *directory)
 {
     const char *path;
     GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
-    if (gn_path_exists(path))
-        return GERNE_OK;
-    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
-        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
-        return GERNE_OK;
-    }
-    return cli->json ? GERNE_OK
-                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
+    return gn_path_exists(path) ? GERNE_OK : gn_close_with_report(cli, directory);
 }
 
 /* What a file says about searching is not for a single run. */

@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "cli/command.h"
-#include "report/report.h"
 #include "study/tune.h"
 
 typedef struct tune_flags {
@@ -144,19 +143,6 @@ static gerne_status first_seed(gn_cli *cli, const parts *file, const parts *flag
     return GERNE_OK;
 }
 
-/* The report comes after the study and cannot spoil it. */
-static gerne_status write_report(gn_cli *cli, const char *directory)
-{
-    const char *path;
-    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
-    if (gn_report_write(cli->ctx, &directory, 1, path) != GERNE_OK) {
-        gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
-        return GERNE_OK;
-    }
-    return cli->json ? GERNE_OK
-                     : gn_text_add(cli->ctx, &cli->output, "open %s in a browser\n", path);
-}
-
 static gerne_status search(gn_cli *cli, const parts *file, const parts *flags)
 {
     gn_settings base = {.arena = cli->arena}, axes = {.arena = cli->arena};
@@ -181,7 +167,7 @@ static gerne_status search(gn_cli *cli, const parts *file, const parts *flags)
         status =
             gn_tune(cli->ctx, &request, cli->json ? NULL : &cli->output, cli->json ? &study : NULL);
     if (status == GERNE_OK)
-        status = write_report(cli, request.dir);
+        status = gn_close_with_report(cli, request.dir);
     if (status == GERNE_OK && study)
         status = gn_output_json(cli, study);
     else

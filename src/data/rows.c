@@ -186,36 +186,26 @@ static gerne_status parse_fold(gerne_ctx *ctx, const char *text, uint64_t *fold,
     return GERNE_OK;
 }
 
-/* The samples of every group are shuffled and dealt to the folds in turn. The first fold of a group
- * goes on where the group before stopped, so that folds differ by one sample at most over all. */
-static gerne_status deal_folds(gerne_ctx *ctx, gn_dataset *dataset, uint64_t seed, uint64_t fold,
-                               uint64_t folds)
+/* Whether the training sample at a place becomes a validation sample. */
+typedef bool choice(uint64_t place, uint64_t this_one, uint64_t of);
+
+/* Dealt in turn: folds differ by one sample at most over all. */
+static bool is_in_fold(uint64_t place, uint64_t fold, uint64_t folds)
 {
-    size_t columns = dataset->attributes ? dataset->attributes : 1;
-    size_t groups = (size_t)dataset->classes * columns;
-    uint64_t *counts, *seen, *first;
-    GN_TRY(gn_alloc(ctx, 3 * groups, sizeof *counts, "groups", &counts));
-    seen = counts + groups;
-    first = seen + groups;
-    gn_dataset_count(dataset, GN_TRAIN, counts);
-    for (size_t g = 1; g < groups; g++)
-        first[g] = (first[g - 1] + counts[g - 1]) % folds;
-    for (size_t i = 0; i < dataset->n; i++) {
-        if (dataset->split[i] != GN_TRAIN)
-            continue;
-        size_t g = (size_t)dataset->y[i] * columns + (dataset->a ? (size_t)dataset->a[i] : 0);
-        gn_permutation deal = gn_permutation_at(counts[g], seed, GN_RNG_DATA, STEP_FOLD, g);
-        if ((first[g] + gn_permute(&deal, seen[g]++)) % folds == fold)
-            dataset->split[i] = GN_VAL;
-    }
-    gn_free(counts);
-    return GERNE_OK;
+    return place % folds == fold;
 }
 
-/* The training samples in a row, group after group and shuffled inside: every n/val-th is held out,
- * so that groups lose the same share. */
-static gerne_status hold_out(gerne_ctx *ctx, gn_dataset *dataset, uint64_t seed, uint64_t n,
-                             uint64_t val)
+/* Every n/val-th: groups lose the same share. */
+static bool is_held_out(uint64_t place, uint64_t val, uint64_t n)
+{
+    return (place + 1) * val / n > place * val / n;
+}
+
+/* The training samples stand in a row, group after group and shuffled inside; the choice sees their
+ * places there. */
+static gerne_status choose_validation(gerne_ctx *ctx, gn_dataset *dataset, uint64_t seed,
+                                      uint64_t purpose, choice *chosen, uint64_t this_one,
+                                      uint64_t of)
 {
     size_t columns = dataset->attributes ? dataset->attributes : 1;
     size_t groups = (size_t)dataset->classes * columns;
@@ -230,9 +220,8 @@ static gerne_status hold_out(gerne_ctx *ctx, gn_dataset *dataset, uint64_t seed,
         if (dataset->split[i] != GN_TRAIN)
             continue;
         size_t g = (size_t)dataset->y[i] * columns + (dataset->a ? (size_t)dataset->a[i] : 0);
-        gn_permutation order = gn_permutation_at(counts[g], seed, GN_RNG_DATA, STEP_HOLD_OUT, g);
-        uint64_t at = first[g] + gn_permute(&order, seen[g]++);
-        if ((at + 1) * val / n > at * val / n)
+        gn_permutation order = gn_permutation_at(counts[g], seed, GN_RNG_DATA, purpose, g);
+        if (chosen(first[g] + gn_permute(&order, seen[g]++), this_one, of))
             dataset->split[i] = GN_VAL;
     }
     gn_free(counts);
@@ -256,8 +245,8 @@ gerne_status gn_dataset_hold_out(gerne_ctx *ctx, const gn_data_options *options,
     if ((uint64_t)options->val >= of_split[GN_TRAIN])
         return gn_fail(ctx, GERNE_EUSAGE, "data.val %lld leaves nothing of %llu training samples",
                        (long long)options->val, (unsigned long long)of_split[GN_TRAIN]);
-    return hold_out(ctx, dataset, (uint64_t)options->seed, of_split[GN_TRAIN],
-                    (uint64_t)options->val);
+    return choose_validation(ctx, dataset, (uint64_t)options->seed, STEP_HOLD_OUT, is_held_out,
+                             (uint64_t)options->val, of_split[GN_TRAIN]);
 }
 
 gerne_status gn_dataset_fold(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
@@ -290,7 +279,8 @@ gerne_status gn_dataset_fold(gerne_ctx *ctx, const gn_data_options *options, gn_
         return GERNE_OK;
     uint64_t fold, folds;
     GN_TRY(parse_fold(ctx, options->fold, &fold, &folds));
-    return deal_folds(ctx, dataset, (uint64_t)options->seed, fold, folds);
+    return choose_validation(ctx, dataset, (uint64_t)options->seed, STEP_FOLD, is_in_fold, fold,
+                             folds);
 }
 
 void gn_dataset_normalize(gn_dataset *dataset, int normalize, gn_normalize fallback)
