@@ -38,8 +38,8 @@ typedef struct facts {
 static gn_sample_shape usual_shape(const gn_architecture *a)
 {
     if (a == &gn_resnet20_architecture)
-        return (gn_sample_shape){3, 32, 32};
-    return a->wants_images ? (gn_sample_shape){3, 224, 224} : (gn_sample_shape){3, 28, 28};
+        return gn_pixels_shape(3, 32, 32);
+    return a->wants_images ? gn_pixels_shape(3, 224, 224) : gn_pixels_shape(3, 28, 28);
 }
 
 static gerne_status choose_shape(gerne_ctx *ctx, facts *f)
@@ -47,9 +47,9 @@ static gerne_status choose_shape(gerne_ctx *ctx, facts *f)
     const gn_ints *input = &state.input;
     f->shape = usual_shape(f->architecture);
     if (input->count == 1)
-        f->shape = (gn_sample_shape){input->items[0], 0, 0};
+        f->shape = gn_features_shape(input->items[0]);
     else if (input->count == 3)
-        f->shape = (gn_sample_shape){input->items[0], input->items[1], input->items[2]};
+        f->shape = gn_pixels_shape(input->items[0], input->items[1], input->items[2]);
     else if (input->count != 0)
         return gn_fail(ctx, GERNE_EUSAGE,
                        "--input has %zu numbers; it takes one (features) or three (an image)",
@@ -90,21 +90,23 @@ static gerne_status measure(gerne_ctx *ctx, gn_device *device, const gn_architec
 
 static json_t *as_json(const facts *f)
 {
+    const int64_t *dims = f->shape.fields[0].dims;
     return json_pack("{s:s, s:s, s:o, s:o, s:I, s:[I,I,I]}", "name", f->architecture->name,
                      "summary", f->architecture->summary, "parameters",
                      gn_json_number(f->parameters), "forward_flops", gn_json_number(f->flops),
-                     "features", (json_int_t)f->features, "input", (json_int_t)f->shape.channels,
-                     (json_int_t)f->shape.height, (json_int_t)f->shape.width);
+                     "features", (json_int_t)f->features, "input", (json_int_t)dims[0],
+                     (json_int_t)dims[1], (json_int_t)dims[2]);
 }
 
 static gerne_status print(gn_cli *cli, const facts *f)
 {
     char input[80];
-    if (f->shape.height)
-        snprintf(input, sizeof input, "%lldx%lldx%lld", (long long)f->shape.channels,
-                 (long long)f->shape.height, (long long)f->shape.width);
+    const int64_t *dims = f->shape.fields[0].dims;
+    if (f->shape.fields[0].ndims == 3)
+        snprintf(input, sizeof input, "%lldx%lldx%lld", (long long)dims[0], (long long)dims[1],
+                 (long long)dims[2]);
     else
-        snprintf(input, sizeof input, "%lld", (long long)f->shape.channels);
+        snprintf(input, sizeof input, "%lld", (long long)dims[0]);
     GN_TRY(gn_text_add(cli->ctx, &cli->output, "%-10s %11s %12.0f %9lld %14.1f  %s\n",
                        f->architecture->name, input, f->parameters, (long long)f->features,
                        f->flops * 1e-6, f->architecture->summary));

@@ -6,7 +6,7 @@
 #include "data/source.h"
 #include "train/options.h"
 
-enum { LARGE_SIDE = 64, LARGE_BATCH = 32, SMALL_BATCH = 256, DECODERS = 2 };
+enum { DECODERS = 2 };
 enum { BEST, LAST };
 
 #define FIELD(name) offsetof(gn_use_options, name)
@@ -213,13 +213,14 @@ static gerne_status keep_split(gerne_ctx *ctx, gn_dataset *data, gn_split split)
 static gerne_status fit_images(gn_cli *cli, gn_use_options *options, const gn_model_card *card)
 {
     gn_data_options *data = &options->data;
-    if (!card || !card->shape.height || data->format != GN_DATA_IMAGES || data->resize.count ||
-        data->crop.count || data->preset != GN_PRESET_NONE)
+    const gn_field *pixels = card ? gn_shape_field(&card->shape, GN_FIELD_PIXELS) : NULL;
+    if (!pixels || data->format != GN_DATA_IMAGES || data->resize.count || data->crop.count ||
+        data->preset != GN_PRESET_NONE)
         return GERNE_OK;
     int64_t *size;
     GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, 2, sizeof *size, &size));
-    size[0] = card->shape.height;
-    size[1] = card->shape.width;
+    size[0] = pixels->dims[1];
+    size[1] = pixels->dims[2];
     data->resize = (gn_ints){size, 2};
     return GERNE_OK;
 }
@@ -243,7 +244,7 @@ static gerne_status open_data(gn_cli *cli, gn_use_options *options, gn_split spl
         GN_TRY(keep_split(cli->ctx, use->source, split));
     GN_TRY(gn_dataset_prepare(cli->ctx, use->source, DECODERS));
     if (card && card->mean && use->source->field == GN_FEATURES &&
-        (size_t)card->shape.channels == use->source->dimension)
+        (size_t)gn_field_size(&card->shape.fields[0]) == use->source->dimension)
         GN_TRY(gn_dataset_standardize(cli->ctx, use->source, card->mean, card->deviation));
     return GERNE_OK;
 }
@@ -277,7 +278,8 @@ static gerne_status open_frozen(gn_cli *cli, gn_use_options *options, gn_use *us
         .model = model, .cache = cache, .classes = use->card->classes, .threads = DECODERS};
     GN_TRY(gn_frozen_features(cli->ctx, use->device, &frozen, use->source, &use->frozen));
     use->data = gn_frozen_dataset(use->frozen);
-    int64_t batch = use->last ? gn_last_batch(use->last) : SMALL_BATCH;
+    gn_sample_shape shape = gn_dataset_shape(use->data);
+    int64_t batch = use->last ? gn_last_batch(use->last) : gn_inference_batch(&shape);
     return gn_frozen_new_head(cli->ctx, use->frozen, 0, batch, &use->network);
 }
 
@@ -324,11 +326,9 @@ static gerne_status open_network(gn_cli *cli, gn_use_options *options, gn_use *u
     use->data = use->source;
     GN_TRY(
         gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, &use->device));
-    gn_sample_shape shape = use->card->shape;
     if (options->checkpoint == LAST)
         GN_TRY(gn_last_open(ctx, use->checkpoint, use->device, &use->last));
-    bool large = shape.height >= LARGE_SIDE || shape.width >= LARGE_SIDE;
-    int64_t batch = use->last ? gn_last_batch(use->last) : large ? LARGE_BATCH : SMALL_BATCH;
+    int64_t batch = use->last ? gn_last_batch(use->last) : gn_inference_batch(&use->card->shape);
     if (uses_frozen(cli, options))
         GN_TRY(open_frozen(cli, options, use));
     else

@@ -28,7 +28,7 @@ gn_model_card gn_model_card_of(const gn_network *network, const gn_dataset *data
 {
     gn_model_card card = {
         .model = *gn_network_options(network),
-        .shape = gn_network_shape(network),
+        .shape = *gn_network_shape(network),
         .classes = dataset->classes,
         .attributes = dataset->attributes,
         .class_names = dataset->class_names,
@@ -126,14 +126,12 @@ static json_t *model_json(const gn_model_options *model)
     return json;
 }
 
-static json_t *shape_json(gn_sample_shape shape)
+/* [channels, height, width] or [features]. */
+static json_t *shape_json(const gn_sample_shape *shape)
 {
     json_t *json = json_array();
-    json_array_append_new(json, json_integer(shape.channels));
-    if (shape.height) {
-        json_array_append_new(json, json_integer(shape.height));
-        json_array_append_new(json, json_integer(shape.width));
-    }
+    for (int i = 0; i < shape->fields[0].ndims; i++)
+        json_array_append_new(json, json_integer(shape->fields[0].dims[i]));
     return json;
 }
 
@@ -141,19 +139,19 @@ static gerne_status describe(card_writer *w, const gn_model_card *card)
 {
     GN_TRY(put_text(w, version_key, card->version));
     GN_TRY(put_json(w, model_key, model_json(&card->model)));
-    GN_TRY(put_json(w, shape_key, shape_json(card->shape)));
+    GN_TRY(put_json(w, shape_key, shape_json(&card->shape)));
     GN_TRY(put_json(w, classes_key, names_json(card->class_names, card->classes)));
     if (card->method)
         GN_TRY(put_text(w, method_key, card->method));
     if (card->attributes)
         GN_TRY(put_json(w, attributes_key, names_json(card->attribute_names, card->attributes)));
-    if (card->shape.height)
+    if (gn_shape_field(&card->shape, GN_FIELD_PIXELS))
         GN_TRY(put_json(w, pixels_key,
                         pair_json("scale", card->scale, "shift", card->shift, GN_CHANNELS)));
     if (card->mean)
         GN_TRY(put_json(w, rows_key,
                         pair_json("mean", card->mean, "deviation", card->deviation,
-                                  (size_t)card->shape.channels)));
+                                  (size_t)gn_field_size(&card->shape.fields[0]))));
     return GERNE_OK;
 }
 
@@ -256,14 +254,15 @@ static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t
 
 static gerne_status take_shape(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
 {
-    gn_sample_shape *shape = &file->card.shape;
+    int64_t dims[GN_FIELD_DIMS_MAX];
     size_t n = json_array_size(json);
-    shape->channels = json_integer_value(json_array_get(json, 0));
-    shape->height = json_integer_value(json_array_get(json, 1));
-    shape->width = json_integer_value(json_array_get(json, 2));
-    bool image = n == 3 && shape->channels == GN_CHANNELS && shape->height > 0 &&
-                 shape->height <= SIDE_MAX && shape->width > 0 && shape->width <= SIDE_MAX;
-    bool row = n == 1 && shape->channels > 0 && shape->channels <= WIDTH_MAX;
+    for (size_t i = 0; i < GN_FIELD_DIMS_MAX; i++)
+        dims[i] = json_integer_value(json_array_get(json, i));
+    bool image = n == 3 && dims[0] == GN_CHANNELS && dims[1] > 0 && dims[1] <= SIDE_MAX &&
+                 dims[2] > 0 && dims[2] <= SIDE_MAX;
+    bool row = n == 1 && dims[0] > 0 && dims[0] <= WIDTH_MAX;
+    file->card.shape =
+        image ? gn_pixels_shape(dims[0], dims[1], dims[2]) : gn_features_shape(dims[0]);
     return image || row ? GERNE_OK : bad(ctx, file, shape_key);
 }
 
@@ -277,10 +276,10 @@ static gerne_status take_pixels(gerne_ctx *ctx, gn_model_file *file, const json_
 
 static gerne_status take_rows(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
 {
-    size_t count = (size_t)file->card.shape.channels;
+    size_t count = (size_t)gn_field_size(&file->card.shape.fields[0]);
     float *mean;
     GN_TRY(gn_arena_alloc(ctx, file->arena, count, 2 * sizeof *mean, &mean));
-    bool fine = !file->card.shape.height &&
+    bool fine = gn_shape_field(&file->card.shape, GN_FIELD_FEATURES) &&
                 take_floats(json_object_get(json, "mean"), count, mean) &&
                 take_floats(json_object_get(json, "deviation"), count, mean + count);
     for (size_t i = 0; fine && i < count; i++)

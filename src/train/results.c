@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "debias/describe.h"
 #include "train/predictions_csv.h"
@@ -122,7 +123,7 @@ static json_t *pseudo_json(const gn_pseudo_report *p)
 {
     if (!p->made)
         return json_null();
-    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->hard,
+    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
                      "precision", gn_json_number(p->precision), "recall",
                      gn_json_number(p->recall));
 }
@@ -203,9 +204,9 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
                            "flatter it.\n"));
     if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
         GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\npseudo-groups: %llu samples called hard (t = %g), precision %.3f, "
-                           "recall %.3f\n",
-                           (unsigned long long)t->at.pseudo.hard, t->at.pseudo.t,
+                           "\npseudo-groups: %llu samples taken for the minority (t = %g), "
+                           "precision %.3f, recall %.3f\n",
+                           (unsigned long long)t->at.pseudo.n, t->at.pseudo.t,
                            t->at.pseudo.precision, t->at.pseudo.recall));
     return gn_text_add(t->run.ctx, out, "\nwritten to %s\n", t->dir);
 }

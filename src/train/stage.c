@@ -1,19 +1,12 @@
 /* stage.c - a stage of a run: networks, budget, and the loop over steps. */
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "nn/network_weights.h"
 #include "train/trainer.h"
 
-enum { SECONDS_BETWEEN_SAVES = 10, RUN_OFF = 10000 };
-
-double gn_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+enum { SECONDS_BETWEEN_SAVES = 10, LOSS_MAX = 10000 };
 
 /* ---- entering ---- */
 
@@ -46,23 +39,22 @@ static void set_budget(gn_trainer *t)
 /* Samples that run at once: a whole batch where its samples meet, else what fits the cache. */
 static int64_t pass_size(const gn_trainer *t)
 {
-    enum { SMALL = 256, LARGE = 32 };
-    if (t->run.coupled)
+    if (t->run.whole)
         return (int64_t)t->run.pass_samples;
     if (t->config->train.micro_batch)
         return t->config->train.micro_batch;
     const gn_architecture *architecture = NULL;
-    bool convolves = !t->frozen &&
-                     gn_architecture_find(NULL, t->config->model.arch, &architecture) == GERNE_OK &&
-                     architecture->wants_images;
-    int64_t most = convolves ? LARGE : SMALL;
+    const char *name = t->frozen ? gn_linear_architecture.name : t->model.arch;
+    if (gn_architecture_find(NULL, name, &architecture) != GERNE_OK)
+        architecture = &gn_linear_architecture;
+    int64_t most = gn_training_batch(architecture);
     return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
 }
 
 static gerne_status make_whole_network(gn_trainer *t, int i)
 {
     gerne_ctx *ctx = t->run.ctx;
-    const gn_model_options *model = &t->config->model;
+    const gn_model_options *model = &t->model;
     GN_TRY(gn_network_new(ctx, t->device, model, gn_dataset_shape(t->data), (int64_t)t->run.classes,
                           pass_size(t), &t->networks[i]));
     GN_TRY(gn_network_initialize(ctx, t->networks[i], seed_of(t, i)));
@@ -95,6 +87,7 @@ gerne_status gn_stage_enter(gn_trainer *t)
     run->stage_index = (int)t->at.stage;
     run->stage = &t->stages[run->stage_index];
     run->seed = seed_of(t, 0);
+    run->whole = run->coupled;
     run->pass_samples = run->batch;
     run->epoch_samples = run->n;
     run->c = 1;
@@ -149,18 +142,21 @@ void gn_stage_leave(gn_trainer *t)
 
 static gerne_status watch(gn_trainer *t)
 {
-    if (isfinite(t->step_loss) && fabs(t->step_loss) < RUN_OFF)
+    if (isfinite(t->step_loss) && fabs(t->step_loss) < LOSS_MAX)
         return GERNE_OK;
     gn_run *run = &t->run;
-    gn_text why = {0};
-    if (run->method->explain && run->method->explain(run, &why) != GERNE_OK)
-        gn_text_clear(&why);
+    gn_text reason = {0}, remedy = {0};
+    if (run->method->explain && run->method->explain(run, &reason, &remedy) != GERNE_OK) {
+        gn_text_clear(&reason);
+        gn_text_clear(&remedy);
+    }
     gerne_status status =
         gn_fail(run->ctx, GERNE_EDIVERGED, "training diverged: the loss of step %lld is %g%s",
-                (long long)t->at.step + 1, t->step_loss, why.bytes ? why.bytes : "");
+                (long long)t->at.step + 1, t->step_loss, reason.bytes ? reason.bytes : "");
     gn_hint(run->ctx, "lower train.lr%s, or set train.clip; the run so far is in '%s'",
-            run->method->explain ? " or method.beta" : "", t->dir);
-    gn_text_free(&why);
+            remedy.bytes ? remedy.bytes : "", t->dir);
+    gn_text_free(&reason);
+    gn_text_free(&remedy);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
@@ -122,7 +123,8 @@ static gerne_status settle_sizes(gn_trainer *t)
     gn_run *run = &t->run;
     const gn_train_options *train = &t->config->train;
     bool guessed = !run->known && run->method->attributes == GN_ATTRIBUTES_GUESSED;
-    int64_t attributes = guessed ? 2 : (int64_t)run->attributes, k = (int64_t)run->classes;
+    int64_t attributes = guessed ? run->method->guessed_attributes : run->attributes,
+            k = (int64_t)run->classes;
     int64_t per_class = train->per_class;
     if (train->per_group)
         per_class = attributes * train->per_group;
@@ -147,14 +149,16 @@ static gerne_status settle_network(gn_trainer *t)
 {
     gn_run *run = &t->run;
     gn_network *probe;
-    GN_TRY(gn_network_new(run->ctx, t->device, &t->config->model, gn_dataset_shape(t->data),
+    t->model = t->config->model;
+    if (t->model.bn == GN_BN_AUTO)
+        t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
+    GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->data),
                           (int64_t)run->classes, 1, &probe));
     run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
-    run->concatenate = t->config->model.bn == GN_BN_CONCAT;
-    run->fixed =
-        (t->data->augment == GN_AUGMENT_NONE || t->config->model.freeze == GN_FREEZE_BODY) &&
-        t->config->model.dropout == 0;
+    run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
+    run->fixed = (t->data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
+                 t->model.dropout == 0;
     return GERNE_OK;
 }
 
@@ -171,7 +175,7 @@ static gerne_status check_average(gn_trainer *t)
 
 static gerne_status check_gradients(gn_trainer *t)
 {
-    if (!t->config->train.log_gradients || !t->run.coupled || !t->run.concatenate)
+    if (!t->config->train.log_gradients || !t->run.concatenate)
         return GERNE_OK;
     gn_fail(t->run.ctx, GERNE_EUSAGE,
             "train.log_gradients does not go with model.bn concat: the two batches share one pass");
