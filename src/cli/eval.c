@@ -2,9 +2,9 @@
 #include "cli/command.h"
 #include "cli/counts.h"
 #include "cli/eval.h"
-#include "train/comparison.h"
-#include "train/metrics.h"
-#include "train/predictions_csv.h"
+#include "metrics/comparison.h"
+#include "metrics/metrics.h"
+#include "metrics/predictions_csv.h"
 
 static const gn_option options[] = {
     {"predictions", GN_TEXT, offsetof(gn_eval_options, predictions),

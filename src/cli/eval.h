@@ -3,7 +3,7 @@
 #define GN_CLI_EVAL_H
 
 #include "cli/use_model.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 typedef struct gn_eval_options {
     const char *predictions, *compare;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/use_model.h"
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 
 enum { CHUNK = 1 << 16 }; /* bytes that are written at once */
 

@@ -18,7 +18,7 @@
 
 #include "data/dataset.h"
 #include "nn/network.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 /* What one sample of the dataset is to a network. */
 gn_sample_shape gn_dataset_shape(const gn_dataset *dataset);

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "debias/describe.h"
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 #include "train/trainer.h"
 
 /* The figures of one checkpoint. */

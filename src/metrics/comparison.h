@@ -5,12 +5,12 @@
  * resample, group), so that the result is the same in every run. Differences are first minus
  * second.
  */
-#ifndef GN_TRAIN_COMPARISON_H
-#define GN_TRAIN_COMPARISON_H
+#ifndef GN_METRICS_COMPARISON_H
+#define GN_METRICS_COMPARISON_H
 
 #include "base/json.h"
 #include "base/statistics.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 /* How often the two were right in one group. */
 typedef struct gn_pairs {

@@ -1,6 +1,6 @@
 /* comparison_output.c - a comparison as JSON for programs and as lines for people. */
-#include "train/comparison.h"
-#include "train/metrics.h"
+#include "metrics/comparison.h"
+#include "metrics/metrics.h"
 
 static json_t *pairs_json(const gn_comparison *c)
 {

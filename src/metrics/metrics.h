@@ -4,12 +4,12 @@
  * (an empty group, a figure that needs probabilities) is NaN here and null in JSON. A group's id is
  * g = y * attributes + a; ties go to the lowest id.
  */
-#ifndef GN_TRAIN_METRICS_H
-#define GN_TRAIN_METRICS_H
+#ifndef GN_METRICS_METRICS_H
+#define GN_METRICS_METRICS_H
 
 #include "base/json.h"
 #include "base/statistics.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 typedef struct gn_group_metrics {
     uint64_t n, correct;

@@ -1,4 +1,4 @@
-#include "train/comparison.h"
+#include "metrics/comparison.h"
 
 #include <assert.h>
 #include <math.h>

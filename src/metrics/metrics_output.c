@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 json_t *gn_interval_json(gn_interval interval)
 {

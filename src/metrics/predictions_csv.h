@@ -5,12 +5,12 @@
  * given ones, or else the labels of column y; a label that is none of them is refused with its
  * line.
  */
-#ifndef GN_TRAIN_PREDICTIONS_CSV_H
-#define GN_TRAIN_PREDICTIONS_CSV_H
+#ifndef GN_METRICS_PREDICTIONS_CSV_H
+#define GN_METRICS_PREDICTIONS_CSV_H
 
 #include "base/text.h"
 #include "debias/labels.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 typedef struct gn_prediction_columns {
     const char *y, *a, *pred;

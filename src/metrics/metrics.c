@@ -1,8 +1,8 @@
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 #include <math.h>
 
-#include "train/ranking.h"
+#include "metrics/ranking.h"
 
 static const gn_interval no_interval = {NAN, NAN};
 

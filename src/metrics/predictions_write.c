@@ -1,7 +1,7 @@
 /* predictions_write.c - the one form in which we write predictions. */
 #include <string.h>
 
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 
 /* A cell, quoted where a reader would take it apart otherwise. */
 static gerne_status add_cell(gerne_ctx *ctx, const char *before, const char *text, gn_text *out)

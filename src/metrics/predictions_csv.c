@@ -1,4 +1,4 @@
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 
 #include <math.h>
 #include <string.h>
