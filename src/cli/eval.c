@@ -170,14 +170,6 @@ static void apply_gate(gn_cli *cli, const gn_metrics *metrics)
            given->gate_ci ? "lower end" : "accuracy", judged, given->min_wga);
 }
 
-static json_t *names_json(const char *const *names, int32_t count)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
-}
-
 /* The second file and how it compares; nothing in it when there is none. */
 typedef struct other_file {
     gn_prediction_file file;
@@ -203,9 +195,9 @@ static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_
 {
     const gn_eval_options *given = cli->options;
     json_t *json = gn_metrics_json(metrics);
-    json_object_set_new(json, "class_names", names_json(names->classes, metrics->classes));
+    json_object_set_new(json, "class_names", gn_json_names(names->classes, (size_t)metrics->classes));
     json_object_set_new(json, "attribute_names",
-                        names_json(names->attributes, metrics->attributes));
+                        gn_json_names(names->attributes, (size_t)metrics->attributes));
     if (given->compare) {
         json_t *comparison = gn_comparison_json(&other->comparison);
         json_object_set_new(comparison, "other", gn_metrics_json(&other->metrics));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/eval.h"
+#include "debias/groups.h"
 
 /* Classes by the model's numbers; attributes by the model's where it knows all of the data's, so
  * that y = a means the same as in training, else by the data's own. */
@@ -22,7 +23,7 @@ static int32_t find_name(const char *name, const char *const *names, uint32_t co
 
 static gerne_status match_attributes(gn_cli *cli, const gn_use *use, label_space *out)
 {
-    static const char *const none[] = {"-"};
+    static const char *const none[] = {GN_ALL_SAMPLES};
     const gn_dataset *data = use->source;
     const gn_model_card *card = use->card;
     *out = (label_space){.attributes = 1, .attribute_names = none};

@@ -53,11 +53,6 @@ gerne_status gn_audit_of(gerne_ctx *ctx, const gerne_groups *groups, gn_audit *o
 
 /* ---- JSON ---- */
 
-static json_t *interval_json(gn_interval ci)
-{
-    return json_pack("[o,o]", gn_json_number(ci.lo), gn_json_number(ci.hi));
-}
-
 static json_t *bounds_json(const gn_audit *audit)
 {
     json_t *list = json_array();
@@ -113,16 +108,16 @@ gerne_status gn_audit_json(gerne_ctx *ctx, const gn_audit *audit, json_t **out)
     bool good =
         o && gn_json_put(o, "verdict", json_string(gn_verdict_text(audit->verdict))) &&
         gn_json_put(o, "n", json_integer((json_int_t)groups->total)) &&
-        gn_json_put(o, "class_names", gn_class_names_json(groups)) &&
-        gn_json_put(o, "attribute_names", gn_attribute_names_json(groups)) &&
-        gn_json_put(o, "counts", gn_counts_json(groups)) &&
+        gn_json_put(o, "class_names", gn_json_names(groups->class_names, groups->classes)) &&
+        gn_json_put(o, "attribute_names", gn_json_names(groups->attribute_names, groups->attributes)) &&
+        gn_json_put(o, "counts", gn_json_counts(groups->counts, groups->classes, groups->attributes)) &&
         gn_json_put(o, "alpha", alpha_json(ctx, groups)) &&
         gn_json_put(o, "cramers_v", gn_json_number(s->cramers_v)) &&
-        gn_json_put(o, "cramers_v_ci95", interval_json(s->cramers_v_ci95)) &&
+        gn_json_put(o, "cramers_v_ci95", gn_json_interval(s->cramers_v_ci95)) &&
         gn_json_put(o, "mutual_information", gn_json_number(s->mutual_information)) &&
-        gn_json_put(o, "mutual_information_ci95", interval_json(s->mutual_information_ci95)) &&
+        gn_json_put(o, "mutual_information_ci95", gn_json_interval(s->mutual_information_ci95)) &&
         gn_json_put(o, "attribute_only_accuracy", gn_json_number(s->attribute_only)) &&
-        gn_json_put(o, "attribute_only_accuracy_ci95", interval_json(s->attribute_only_ci95)) &&
+        gn_json_put(o, "attribute_only_accuracy_ci95", gn_json_interval(s->attribute_only_ci95)) &&
         gn_json_put(o, "largest_class_share", gn_json_number(s->largest_class)) &&
         gn_json_put(o, "smallest_group", smallest_json(audit)) &&
         gn_json_put(o, "empty_groups", json_integer((json_int_t)audit->empty)) &&

@@ -22,9 +22,9 @@ json_t *gn_comparison_json(const gn_comparison *comparison)
     const gn_comparison *c = comparison;
     return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:{s:I, s:I, s:o}, s:o}", "wga_difference",
                      gn_json_number(c->wga_difference), "wga_difference_ci95",
-                     gn_interval_json(c->wga_ci95), "gba_difference",
+                     gn_json_interval(c->wga_ci95), "gba_difference",
                      gn_json_number(c->gba_difference), "gba_difference_ci95",
-                     gn_interval_json(c->gba_ci95), "gap_samples", (json_int_t)c->gap_samples,
+                     gn_json_interval(c->gba_ci95), "gap_samples", (json_int_t)c->gap_samples,
                      "resamples", (json_int_t)c->resamples, "mcnemar", "only_first",
                      (json_int_t)c->all.only_first, "only_second", (json_int_t)c->all.only_second,
                      "p", gn_json_number(c->mcnemar), "groups", pairs_json(c));

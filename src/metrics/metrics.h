@@ -8,7 +8,6 @@
 #define GN_METRICS_METRICS_H
 
 #include "base/json.h"
-#include "base/statistics.h"
 #include "metrics/predictions.h"
 
 typedef struct gn_group_metrics {
@@ -55,9 +54,6 @@ double gn_metrics_value(const gn_metrics *metrics, gn_metric metric);
 
 /* The object S of results.json and `eval --json`. New reference, or NULL without memory. */
 json_t *gn_metrics_json(const gn_metrics *metrics);
-
-/* [lo, hi], or null when there is none. New reference. */
-json_t *gn_interval_json(gn_interval interval);
 
 /* Names of classes and attributes, by index; borrowed. */
 typedef struct gn_group_names {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "debias/describe.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -301,29 +302,6 @@ static gerne_status run_stages(gn_trainer *t)
     }
 }
 
-/* The sizes of the true training groups, [class][attribute]. */
-static json_t *train_counts_json(const gn_trainer *t)
-{
-    json_t *matrix = json_array();
-    uint32_t attributes = t->data->attributes ? t->data->attributes : 1;
-    for (uint32_t y = 0; y < t->data->classes; y++) {
-        json_t *row = json_array();
-        for (uint32_t a = 0; a < attributes; a++)
-            json_array_append_new(row,
-                                  json_integer((json_int_t)t->train_counts[y * attributes + a]));
-        json_array_append_new(matrix, row);
-    }
-    return matrix;
-}
-
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
-}
-
 static gerne_status log_start(gn_trainer *t)
 {
     gn_text config = {0};
@@ -332,9 +310,10 @@ static gerne_status log_start(gn_trainer *t)
         json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash",
                   t->run_hash, "data_fingerprint", t->fingerprint, "config",
                   config.bytes ? config.bytes : "", "threads", gn_device_threads(t->device),
-                  "class_names", names_json(t->data->class_names, t->data->classes),
-                  "attribute_names", names_json(t->data->attribute_names, t->data->attributes),
-                  "train_counts", train_counts_json(t));
+                  "class_names", gn_json_names(t->data->class_names, t->data->classes),
+                  "attribute_names", gn_attribute_names_json(t->data->attribute_names, t->data->attributes),
+                  "train_counts", gn_json_counts(t->train_counts, t->data->classes,
+                                                 t->data->attributes ? t->data->attributes : 1));
     gn_text_free(&config);
     return gn_runlog_event(t->log, "start", event);
 }
