@@ -195,7 +195,8 @@ static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_
 {
     const gn_eval_options *given = cli->options;
     json_t *json = gn_metrics_json(metrics);
-    json_object_set_new(json, "class_names", gn_json_names(names->classes, (size_t)metrics->classes));
+    json_object_set_new(json, "class_names",
+                        gn_json_names(names->classes, (size_t)metrics->classes));
     json_object_set_new(json, "attribute_names",
                         gn_json_names(names->attributes, (size_t)metrics->attributes));
     if (given->compare) {

@@ -111,7 +111,8 @@ static json_t *splits_json(const split_counts *counts)
         json_t *one = json_object();
         json_object_set_new(one, "n", json_integer((json_int_t)counts->n[split]));
         json_object_set_new(
-            one, "groups", gn_json_counts(counts->groups[split], counts->classes, counts->attributes));
+            one, "groups",
+            gn_json_counts(counts->groups[split], counts->classes, counts->attributes));
         json_object_set_new(splits, gn_split_name((gn_split)split), one);
     }
     return splits;

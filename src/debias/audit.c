@@ -15,6 +15,14 @@ const char *gn_verdict_text(gn_verdict verdict)
     return texts[verdict];
 }
 
+gn_verdict gn_verdict_of(const gn_association *association)
+{
+    double v = association->cramers_v;
+    return v < BIASED_FROM            ? GN_UNBIASED
+           : v < STRONGLY_BIASED_FROM ? GN_BIASED
+                                      : GN_STRONGLY_BIASED;
+}
+
 /* Insertion into a short list: one pass over the groups, the lowest id first among equals. */
 static void find_smallest(gn_audit *audit)
 {
@@ -39,11 +47,9 @@ static void find_smallest(gn_audit *audit)
 gerne_status gn_audit_of(gerne_ctx *ctx, const gerne_groups *groups, gn_audit *out)
 {
     *out = (gn_audit){.groups = groups, .c = {0.25, 0.5, 1}, .grid_c = 0.5};
-    GN_TRY(gn_association_of(ctx, groups, &out->association));
-    double v = out->association.cramers_v;
-    out->verdict = v < BIASED_FROM            ? GN_UNBIASED
-                   : v < STRONGLY_BIASED_FROM ? GN_BIASED
-                                              : GN_STRONGLY_BIASED;
+    GN_TRY(gn_association_of(ctx, groups->counts, groups->classes, groups->attributes,
+                             &out->association));
+    out->verdict = gn_verdict_of(&out->association);
     find_smallest(out);
     out->empty = gn_groups_empty(groups);
     for (int i = 0; i < GN_AUDIT_CS; i++)
@@ -109,8 +115,10 @@ gerne_status gn_audit_json(gerne_ctx *ctx, const gn_audit *audit, json_t **out)
         o && gn_json_put(o, "verdict", json_string(gn_verdict_text(audit->verdict))) &&
         gn_json_put(o, "n", json_integer((json_int_t)groups->total)) &&
         gn_json_put(o, "class_names", gn_json_names(groups->class_names, groups->classes)) &&
-        gn_json_put(o, "attribute_names", gn_json_names(groups->attribute_names, groups->attributes)) &&
-        gn_json_put(o, "counts", gn_json_counts(groups->counts, groups->classes, groups->attributes)) &&
+        gn_json_put(o, "attribute_names",
+                    gn_json_names(groups->attribute_names, groups->attributes)) &&
+        gn_json_put(o, "counts",
+                    gn_json_counts(groups->counts, groups->classes, groups->attributes)) &&
         gn_json_put(o, "alpha", alpha_json(ctx, groups)) &&
         gn_json_put(o, "cramers_v", gn_json_number(s->cramers_v)) &&
         gn_json_put(o, "cramers_v_ci95", gn_json_interval(s->cramers_v_ci95)) &&

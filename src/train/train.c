@@ -306,14 +306,14 @@ static gerne_status log_start(gn_trainer *t)
 {
     gn_text config = {0};
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    json_t *event =
-        json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash",
-                  t->run_hash, "data_fingerprint", t->fingerprint, "config",
-                  config.bytes ? config.bytes : "", "threads", gn_device_threads(t->device),
-                  "class_names", gn_json_names(t->data->class_names, t->data->classes),
-                  "attribute_names", gn_attribute_names_json(t->data->attribute_names, t->data->attributes),
-                  "train_counts", gn_json_counts(t->train_counts, t->data->classes,
-                                                 t->data->attributes ? t->data->attributes : 1));
+    json_t *event = json_pack(
+        "{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash", t->run_hash,
+        "data_fingerprint", t->fingerprint, "config", config.bytes ? config.bytes : "", "threads",
+        gn_device_threads(t->device), "class_names",
+        gn_json_names(t->data->class_names, t->data->classes), "attribute_names",
+        gn_attribute_names_json(t->data->attribute_names, t->data->attributes), "train_counts",
+        gn_json_counts(t->train_counts, t->data->classes,
+                       t->data->attributes ? t->data->attributes : 1));
     gn_text_free(&config);
     return gn_runlog_event(t->log, "start", event);
 }
