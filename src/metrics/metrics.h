@@ -19,22 +19,24 @@ typedef struct gn_group_metrics {
 typedef struct gn_metrics {
     int32_t classes, attributes;
     uint64_t n;
-    double acc_avg;           /* right / all */
-    double gba;               /* mean accuracy of the non-empty groups */
-    gn_interval gba_ci95;     /* from the group intervals, see docs/metrics.md */
-    double wga;               /* least accuracy of the non-empty groups */
-    gn_interval wga_ci95;     /* least ends of simultaneous group intervals */
-    int32_t worst_group;      /* id, or -1 when there are no samples */
-    double worst_class;       /* least recall of a class */
-    double balanced_acc;      /* mean recall of the classes */
-    double minority_acc;      /* of the samples whose y is not a; only when K = A */
-    double adj_acc_avg;       /* group accuracies weighted by the training groups' sizes (WILDS) */
-    double auroc, ece;        /* only with probabilities */
-    gn_group_metrics *groups; /* [classes * attributes], owned */
+    double acc_avg;       /* right / all */
+    double gba;           /* mean accuracy of the non-empty groups */
+    gn_interval gba_ci95; /* from the group intervals, see docs/metrics.md */
+    double wga;           /* least accuracy of the non-empty groups */
+    gn_interval wga_ci95; /* least ends of simultaneous group intervals */
+    int32_t worst_group;  /* id, or -1 when there are no samples */
+    double worst_class;   /* least recall of a class */
+    double balanced_acc;  /* mean recall of the classes */
+    double minority_acc;  /* of the groups whose share of their class is below 1/A in training */
+    bool minority_by_training; /* else by the shares of these samples */
+    double adj_acc_avg;        /* group accuracies weighted by the training groups' sizes (WILDS) */
+    double auroc, ece;         /* only with probabilities */
+    gn_group_metrics *groups;  /* [classes * attributes], owned */
 } gn_metrics;
 
 /* All of them. train_counts [classes * attributes], the sizes of the training groups, may be NULL:
- * adj_acc_avg does not exist then. Free the result with gn_metrics_free. */
+ * adj_acc_avg does not exist then, and minority_acc goes by the shares of the predictions. Free the
+ * result with gn_metrics_free. */
 GERNE_CHECKED gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *predictions,
                                               const uint64_t *train_counts, gn_metrics *out);
 void gn_metrics_free(gn_metrics *metrics);

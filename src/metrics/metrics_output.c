@@ -147,8 +147,10 @@ static gerne_status print_figures(const table *t)
                         "groups weighted by their size in training"));
     GN_TRY(print_figure(t, "worst_class", m->worst_class, NULL, "least recall of a class"));
     GN_TRY(print_figure(t, "balanced_acc", m->balanced_acc, NULL, "mean recall of the classes"));
-    GN_TRY(
-        print_figure(t, "minority_acc", m->minority_acc, NULL, "samples with y != a (by index)"));
+    GN_TRY(print_figure(t, "minority_acc", m->minority_acc, NULL,
+                        m->minority_by_training
+                            ? "groups rare in training (below 1/A of their class)"
+                            : "groups rare among these samples (below 1/A of their class)"));
     if (!isnan(m->auroc))
         GN_TRY(gn_text_add(t->ctx, t->out, "  %-12s  %7.4f  %16s  area under the ROC curve\n",
                            "auroc", m->auroc, ""));

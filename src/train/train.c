@@ -180,18 +180,6 @@ static gerne_status check_gradients(gn_trainer *t)
     return GERNE_EUSAGE;
 }
 
-static gerne_status check_metric(gn_trainer *t)
-{
-    if (t->config->select.metric != GN_METRIC_MINORITY_ACC ||
-        t->data->attributes == t->data->classes)
-        return GERNE_OK;
-    gn_fail(t->run.ctx, GERNE_EUSAGE,
-            "select.metric: minority_acc needs as many attributes as classes, not %u and %u",
-            t->data->attributes, t->data->classes);
-    gn_hint(t->run.ctx, "use gba or wga");
-    return GERNE_EUSAGE;
-}
-
 static gerne_status hash_run(gn_trainer *t)
 {
     gn_text text = {0};
@@ -234,7 +222,6 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));
     GN_TRY(check_gradients(t));
-    GN_TRY(check_metric(t));
     t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
     if (run->method->check)
