@@ -1,9 +1,11 @@
 #include "base/csv.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -21,7 +23,8 @@ struct gn_csv {
     gerne_ctx *ctx;
     gn_arena *arena; /* the file's name and the names of the columns */
     const char *file;
-    gn_map map; /* empty when the bytes are lent */
+    gn_map map;    /* empty when the bytes are lent or of the standard input */
+    gn_text input; /* of the standard input, which cannot be mapped */
     const unsigned char *at, *end;
     size_t line, row_line; /* of the cursor, and of the row just read */
     bool ends_cell[256];   /* separator, line ends, NUL */
@@ -214,13 +217,33 @@ static gerne_status skip_byte_order_mark(gn_csv *csv)
     return GERNE_OK;
 }
 
+/* What the first row has most of outside of quotes; a comma when it has none. */
+static char find_separator(const gn_csv *csv)
+{
+    static const char candidates[] = {',', '\t', ';'};
+    size_t counts[sizeof candidates] = {0}, best = 0;
+    bool quoted = false, begun = false;
+    for (const unsigned char *at = csv->at; at < csv->end; at++) {
+        if (!quoted && begun && (*at == '\n' || *at == '\r'))
+            break;
+        begun = begun || (*at != '\n' && *at != '\r');
+        quoted = quoted != (*at == '"');
+        for (size_t i = 0; !quoted && i < sizeof candidates; i++)
+            counts[i] += *at == (unsigned char)candidates[i];
+    }
+    for (size_t i = 1; i < sizeof candidates; i++)
+        if (counts[i] > counts[best])
+            best = i;
+    return candidates[best];
+}
+
 static gerne_status start(gn_csv *csv, const gn_csv_options *options)
 {
-    csv->separator = options && options->separator ? options->separator : ',';
-    csv->ends_cell[(unsigned char)csv->separator] = true;
-    csv->ends_cell['\n'] = csv->ends_cell['\r'] = csv->ends_cell['\0'] = true;
     csv->line = csv->row_line = 1;
     GN_TRY(skip_byte_order_mark(csv));
+    csv->separator = options && options->separator ? options->separator : find_separator(csv);
+    csv->ends_cell[(unsigned char)csv->separator] = true;
+    csv->ends_cell['\n'] = csv->ends_cell['\r'] = csv->ends_cell['\0'] = true;
     bool more;
     GN_TRY(read_row(csv, &more));
     if (!more)
@@ -269,18 +292,35 @@ gerne_status gn_csv_open_bytes(gerne_ctx *ctx, const char *name, const void *byt
     return reader_start(csv, bytes, size, options, out);
 }
 
+static gerne_status read_standard_input(gn_csv *csv)
+{
+    enum { CHUNK = 1 << 16 };
+    gn_text *text = &csv->input;
+    for (;;) {
+        GN_TRY(gn_grow(csv->ctx, &text->bytes, &text->capacity, text->size + CHUNK, 1, csv->file));
+        ssize_t got = read(STDIN_FILENO, text->bytes + text->size, CHUNK);
+        if (got < 0 && errno != EINTR)
+            return gn_fail_errno(csv->ctx, GERNE_EIO, "cannot read %s", csv->file);
+        if (got == 0)
+            return GERNE_OK;
+        text->size += got > 0 ? (size_t)got : 0;
+    }
+}
+
 gerne_status gn_csv_open(gerne_ctx *ctx, const char *path, const gn_csv_options *options,
                          gn_csv **out)
 {
     *out = NULL;
     gn_csv *csv;
-    GN_TRY(reader_new(ctx, path, &csv));
-    gerne_status status = gn_map_open(ctx, path, &csv->map);
+    bool piped = strcmp(path, "-") == 0;
+    GN_TRY(reader_new(ctx, piped ? "the standard input" : path, &csv));
+    gerne_status status = piped ? read_standard_input(csv) : gn_map_open(ctx, path, &csv->map);
     if (status != GERNE_OK) {
         gn_csv_close(csv);
         return status;
     }
-    return reader_start(csv, csv->map.bytes, csv->map.size, options, out);
+    return piped ? reader_start(csv, csv->input.bytes, csv->input.size, options, out)
+                 : reader_start(csv, csv->map.bytes, csv->map.size, options, out);
 }
 
 void gn_csv_close(gn_csv *csv)
@@ -288,6 +328,7 @@ void gn_csv_close(gn_csv *csv)
     if (!csv)
         return;
     gn_map_close(&csv->map);
+    gn_text_free(&csv->input);
     gn_free(csv->row);
     gn_free(csv->cells);
     gn_arena_close(csv->arena);

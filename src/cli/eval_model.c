@@ -132,7 +132,8 @@ static gerne_status judge(gn_cli *cli, const gn_use *use, const char *split,
 static gerne_status check_usage(gn_cli *cli)
 {
     static const char *const of_predictions[] = {
-        "predictions", "compare", "train-counts", "classes", "y", "a", "pred"};
+        "predictions", "compare", "train-counts", "classes", "y",
+        "a",           "pred",    "score",        "missing", "max-regression"};
     for (size_t i = 0; i < sizeof of_predictions / sizeof of_predictions[0]; i++)
         if (gn_settings_find(&cli->flags, of_predictions[i])) {
             gn_fail(cli->ctx, GERNE_EUSAGE, "'--%s' belongs to a file of predictions, not to '%s'",
