@@ -25,10 +25,10 @@ struct gn_csv {
     const char *file;
     gn_map map;    /* empty when the bytes are lent or of the standard input */
     gn_text input; /* of the standard input, which cannot be mapped */
-    const unsigned char *at, *end;
-    size_t line, row_line; /* of the cursor, and of the row just read */
-    bool ends_cell[256];   /* separator, line ends, NUL */
-    bool row_waits;        /* without a header: the first row was read when opening */
+    const unsigned char *at, *end, *body; /* body: the first row */
+    size_t line, row_line, body_line;     /* of the cursor, of the row just read, of the body */
+    bool ends_cell[256];                  /* separator, line ends, NUL */
+    bool row_waits; /* without a header: the first row was read when opening */
     char separator;
     size_t columns;
     const char **names;  /* by column */
@@ -244,14 +244,24 @@ static gerne_status start(gn_csv *csv, const gn_csv_options *options)
     csv->separator = options && options->separator ? options->separator : find_separator(csv);
     csv->ends_cell[(unsigned char)csv->separator] = true;
     csv->ends_cell['\n'] = csv->ends_cell['\r'] = csv->ends_cell['\0'] = true;
-    bool more;
+    bool more, no_header = options && options->no_header;
+    csv->body = csv->at;
     GN_TRY(read_row(csv, &more));
     if (!more)
         return gn_fail(csv->ctx, GERNE_EDATA, "%s is empty", csv->file);
-    bool no_header = options && options->no_header;
+    if (!no_header)
+        csv->body = csv->at;
+    csv->body_line = no_header ? 1 : csv->line;
     GN_TRY(take_names(csv, no_header));
     csv->row_waits = no_header;
     return GERNE_OK;
+}
+
+void gn_csv_rewind(gn_csv *csv)
+{
+    csv->at = csv->body;
+    csv->line = csv->body_line;
+    csv->row_waits = false;
 }
 
 static gerne_status reader_new(gerne_ctx *ctx, const char *name, gn_csv **out)
@@ -368,6 +378,17 @@ gerne_status gn_csv_require(gn_csv *csv, const char *name, size_t *column)
     gn_fail(csv->ctx, GERNE_EDATA, "%s has no column '%s'", csv->file, name);
     gn_hint(csv->ctx, "its columns are %s%s", list, csv->columns > SHOWN ? ", ..." : "");
     return GERNE_EDATA;
+}
+
+gerne_status gn_csv_require_flag(gn_csv *csv, const char *name, const char *flag, size_t *column)
+{
+    gerne_status status = gn_csv_require(csv, name, column);
+    if (status != GERNE_EDATA)
+        return status;
+    char columns[600];
+    snprintf(columns, sizeof columns, "%s", gerne_hint(csv->ctx));
+    gn_hint(csv->ctx, "--%s NAME names another; %s", flag, columns);
+    return status;
 }
 
 const char *gn_csv_cell(const gn_csv *csv, size_t column)

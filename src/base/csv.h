@@ -49,6 +49,13 @@ ptrdiff_t gn_csv_column(const gn_csv *csv, const char *name);
 /* The same; a missing column is GERNE_EDATA and a hint tells which there are. */
 GERNE_CHECKED gerne_status gn_csv_require(gn_csv *csv, const char *name, size_t *column);
 
+/* The same, and the hint also names the flag that chooses another column. */
+GERNE_CHECKED gerne_status gn_csv_require_flag(gn_csv *csv, const char *name, const char *flag,
+                                               size_t *column);
+
+/* Back to before the first row. */
+void gn_csv_rewind(gn_csv *csv);
+
 /* Reads the next row; *more is false after the last one. */
 GERNE_CHECKED gerne_status gn_csv_next(gn_csv *csv, bool *more);
 

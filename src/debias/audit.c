@@ -241,14 +241,16 @@ static gerne_status print_verdict(gerne_ctx *ctx, const gn_audit *audit, gn_text
     return GERNE_OK;
 }
 
-gerne_status gn_audit_print(gerne_ctx *ctx, const gn_audit *audit, const char *name, gn_text *out)
+gerne_status gn_audit_print(gerne_ctx *ctx, const gn_audit *audit, const char *name, const char *y,
+                            const char *a, gn_text *out)
 {
     const gerne_groups *groups = audit->groups;
-    GN_TRY(gn_text_add(ctx, out,
-                       "%s: %llu samples, %u classes (y), %u attribute value%s (a)\n\n"
-                       "Groups: samples, and share of the class (alpha)\n",
+    GN_TRY(gn_text_add(ctx, out, "%s: %llu samples, %u classes (y), %u attribute value%s (a)\n",
                        name, (unsigned long long)groups->total, groups->classes, groups->attributes,
                        groups->attributes == 1 ? "" : "s"));
+    if (y && a)
+        GN_TRY(gn_text_add(ctx, out, "y is column '%s', a is column '%s'\n", y, a));
+    GN_TRY(gn_text_add(ctx, out, "\nGroups: samples, and share of the class (alpha)\n"));
     GN_TRY(gn_print_groups(ctx, groups, out));
     if (groups->attributes == 1)
         GN_TRY(gn_text_add(ctx, out,

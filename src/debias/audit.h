@@ -32,8 +32,9 @@ const char *gn_verdict_text(gn_verdict verdict); /* "unbiased", "biased", "stron
 /* The object of `gerne audit --json`. New reference. */
 GERNE_CHECKED gerne_status gn_audit_json(gerne_ctx *ctx, const gn_audit *audit, json_t **out);
 
-/* Appends the same for people; name is the data's. */
+/* Appends the same for people. name is the data's; y and a are what class and attribute are called
+ * there, NULL when they have no name. */
 GERNE_CHECKED gerne_status gn_audit_print(gerne_ctx *ctx, const gn_audit *audit, const char *name,
-                                          gn_text *out);
+                                          const char *y, const char *a, gn_text *out);
 
 #endif

@@ -1,6 +1,5 @@
 /* predictions_read.c - predictions of any model, from CSV. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/csv.h"
@@ -44,18 +43,6 @@ static uint64_t hash_text(const char *text)
 static bool is_probability(const char *name)
 {
     return strncmp(name, prefix, sizeof prefix - 1) == 0 && name[sizeof prefix - 1];
-}
-
-/* A column that must be there; the hint names the flag that chooses another. */
-static gerne_status require(reader *r, const char *name, const char *flag, size_t *column)
-{
-    gerne_status status = gn_csv_require(r->csv, name, column);
-    if (status != GERNE_EDATA)
-        return status;
-    char columns[600];
-    snprintf(columns, sizeof columns, "%s", gerne_hint(r->ctx));
-    gn_hint(r->ctx, "--%s NAME names another; %s", flag, columns);
-    return status;
 }
 
 /* Puts the names into the dictionary in their final order, so that number and index agree. */
@@ -152,13 +139,13 @@ static gerne_status find_columns(reader *r)
 {
     size_t column;
     r->a = r->score = -1;
-    GN_TRY(require(r, r->columns->y, "y", &r->y));
+    GN_TRY(gn_csv_require_flag(r->csv, r->columns->y, "y", &r->y));
     if (r->columns->a) {
-        GN_TRY(require(r, r->columns->a, "a", &column));
+        GN_TRY(gn_csv_require_flag(r->csv, r->columns->a, "a", &column));
         r->a = (ptrdiff_t)column;
     }
     if (r->columns->score) {
-        GN_TRY(require(r, r->columns->score, "score", &column));
+        GN_TRY(gn_csv_require_flag(r->csv, r->columns->score, "score", &column));
         r->score = (ptrdiff_t)column;
     }
     r->pred = gn_csv_column(r->csv, r->columns->pred);

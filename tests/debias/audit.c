@@ -272,7 +272,7 @@ static void test_out_of_memory(void **state)
         if (status == GERNE_OK)
             status = gn_audit_json(ctx, &audit, &json);
         if (status == GERNE_OK)
-            status = gn_audit_print(ctx, &audit, "data", &text);
+            status = gn_audit_print(ctx, &audit, "data", "class", "place", &text);
         gn_fail_allocation(0);
         gn_text_free(&text);
         json_decref(json);
