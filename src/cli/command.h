@@ -15,6 +15,7 @@ typedef struct gn_cli {
     size_t argument_count;
     void *options;    /* the command's own struct, if it has one: made by setup, read by run */
     bool json, quiet; /* every command has these */
+    bool has_printed; /* part of the output is on the standard output */
     bool reader_left; /* nobody reads the standard output any more */
     bool gate_failed; /* set by a command whose gate says no: exit code 3 */
     gn_text output;   /* becomes stdout when the command ends well */

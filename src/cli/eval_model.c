@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/eval.h"
+#include "debias/groups.h"
 
 /* Classes by the model's numbers; attributes by the model's where it knows all of the data's, so
  * that y = a means the same as in training, else by the data's own. */
@@ -22,7 +23,7 @@ static int32_t find_name(const char *name, const char *const *names, uint32_t co
 
 static gerne_status match_attributes(gn_cli *cli, const gn_use *use, label_space *out)
 {
-    static const char *const none[] = {"-"};
+    static const char *const none[] = {GN_ALL_SAMPLES};
     const gn_dataset *data = use->source;
     const gn_model_card *card = use->card;
     *out = (label_space){.attributes = 1, .attribute_names = none};
@@ -131,7 +132,8 @@ static gerne_status judge(gn_cli *cli, const gn_use *use, const char *split,
 static gerne_status check_usage(gn_cli *cli)
 {
     static const char *const of_predictions[] = {
-        "predictions", "compare", "train-counts", "classes", "y", "a", "pred"};
+        "predictions", "compare", "train-counts", "classes", "y",
+        "a",           "pred",    "score",        "missing", "max-regression"};
     for (size_t i = 0; i < sizeof of_predictions / sizeof of_predictions[0]; i++)
         if (gn_settings_find(&cli->flags, of_predictions[i])) {
             gn_fail(cli->ctx, GERNE_EUSAGE, "'--%s' belongs to a file of predictions, not to '%s'",

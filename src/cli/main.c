@@ -41,9 +41,37 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
         fprintf(stderr, "hint: %s\n", gerne_hint(ctx));
 }
 
+/* A failure may come before the flags are parsed. */
+static bool asks_for_json(int argc, char **argv)
+{
+    bool on = false;
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0 &&
+            !(i + 1 < argc && gn_parse_bool(argv[i + 1], &on))) /* it may stand alone */
+            on = true;
+        else if (strncmp(argv[i], "--json=", 7) == 0 && !gn_parse_bool(argv[i] + 7, &on))
+            on = true;
+    return on;
+}
+
+/* Programs find the failure where they look for the result. */
+static void print_failure_json(gn_cli *cli, gerne_status status)
+{
+    const char *message = gerne_message(cli->ctx), *hint = gerne_hint(cli->ctx);
+    json_t *json =
+        json_pack("{s:{s:s, s:i, s:s, s:o}}", "error", "status", gerne_status_name(status),
+                  "exit_code", exit_code(status), "message",
+                  message[0] && gn_is_utf8(message) ? message : gerne_status_name(status), "hint",
+                  hint[0] && gn_is_utf8(hint) ? json_string(hint) : json_null());
+    gn_text_clear(&cli->output);
+    if (gn_output_json(cli, json) == GERNE_OK)
+        fwrite(cli->output.bytes, 1, cli->output.size, stdout);
+}
+
 gerne_status gn_output_flush(gn_cli *cli)
 {
     gn_text *text = &cli->output;
+    cli->has_printed = true;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
     if (done != text->size || fflush(stdout) != 0) {
@@ -147,6 +175,8 @@ int main(int argc, char **argv)
         status = GERNE_OK;
     if (status != GERNE_OK)
         print_failure(cli.ctx, status);
+    if (status != GERNE_OK && !cli.has_printed && asks_for_json(argc, argv))
+        print_failure_json(&cli, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
     gn_text_free(&cli.output);
     gn_settings_free(&cli.flags);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/use_model.h"
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 
 enum { CHUNK = 1 << 16 }; /* bytes that are written at once */
 
@@ -167,9 +167,7 @@ static gerne_status take_batch(void *user, const gn_inferred *inferred)
 static gerne_status names_line(gn_cli *cli, const char *key, const char *const *names,
                                uint32_t count)
 {
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
+    json_t *list = gn_json_names(names, count);
     gerne_status status = gn_text_add(cli->ctx, &cli->output, "\"%s\":", key);
     if (status == GERNE_OK)
         status = gn_json_print_line(cli->ctx, list, &cli->output);

@@ -182,6 +182,8 @@ static gerne_status drop_twice(gerne_ctx *ctx, gn_dataset *dataset, const gn_fil
         return GERNE_OK; /* a folder does not list a file twice */
     GN_TRY(gn_alloc(ctx, files->n, 1, "file names", &keep));
     gerne_status status = check_twice(ctx, files, dataset->skip_bad, keep, &dropped);
+    for (size_t i = 0; i < dataset->n; i++)
+        keep[i] = keep[gn_dataset_row(dataset, i)]; /* rows without labels are gone already */
     if (status == GERNE_OK && dropped)
         status = gn_dataset_keep(ctx, dataset, keep);
     dataset->skipped += dropped;

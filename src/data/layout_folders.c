@@ -117,7 +117,7 @@ static void split_path(const char *path, path_parts *parts)
 
 static gerne_status open_rows(gerne_ctx *ctx, gn_collection *collection, bool has_y, bool has_a)
 {
-    GN_TRY(gn_rows_open(ctx, has_y, has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, has_y, has_a, &collection->rows));
     collection->has_rows = true;
     return GERNE_OK;
 }

@@ -77,8 +77,11 @@ static gerne_status read_rows(gerne_ctx *ctx, gn_csv *csv, gn_collection *collec
 {
     metadata_columns columns = {0};
     GN_TRY(find_columns(ctx, csv, collection->options, collection->files.listing, &columns));
-    GN_TRY(gn_rows_open(ctx, columns.has_y, columns.has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, columns.has_y, columns.has_a, &collection->rows));
     collection->has_rows = true;
+    if (columns.has_a)
+        GN_TRY(gn_arena_copy_text(ctx, collection->files.arena, gn_csv_name(csv, columns.a),
+                                  &collection->rows.a_name));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -237,7 +240,7 @@ static gerne_status read_people(gerne_ctx *ctx, gn_collection *collection, celeb
             folder = i ? "img_align_celeba/img_align_celeba/" : "img_align_celeba/";
     }
     GN_TRY(read_names(ctx, lists, collection->options));
-    GN_TRY(gn_rows_open(ctx, true, lists->has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, true, lists->has_a, &collection->rows));
     collection->has_rows = true;
     for (;;) {
         bool more;

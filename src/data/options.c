@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debias/missing.h"
+
 #define FIELD(name) offsetof(gn_data_options, name)
 
 static const char *const format_names[] = {"synthetic", "c-mnist", "c-cifar10", "images",
@@ -79,6 +81,8 @@ static const gn_option options[] = {
      .help = "features: mean 0 and variance 1 on the training split"},
     {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false",
      .help = "leave out samples that cannot be read, and say so, instead of stopping"},
+    {"missing", GN_CHOICE, FIELD(missing), .fallback = "error", .choices = GN_MISSING_CHOICES,
+     .help = GN_MISSING_HELP},
     {"memory_limit", GN_TEXT, FIELD(memory_limit), .fallback = "2G",
      .help = "samples that fit are kept in memory, others are streamed (K, M, G)",
      .flags = GN_NO_HASH},

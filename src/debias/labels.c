@@ -132,7 +132,7 @@ static int compare_values(const void *a, const void *b)
     return x != y ? (x < y ? -1 : 1) : compare_texts(a, b); /* "1" and "01" are two labels */
 }
 
-gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
+static gerne_status finish(gerne_ctx *ctx, gn_labels *labels, bool sort)
 {
     entry *entries;
     GN_TRY(gn_alloc(ctx, labels->count, sizeof *entries, "labels", &entries));
@@ -141,7 +141,7 @@ gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
         entries[i] = (entry){.text = labels->texts[i], .number = i};
         integers = integers && gn_parse_int(labels->texts[i], &entries[i].value);
     }
-    if (labels->count)
+    if (sort && labels->count)
         qsort(entries, labels->count, sizeof *entries, integers ? compare_values : compare_texts);
     gerne_status status =
         gn_alloc(ctx, labels->count, sizeof *labels->names, "labels", &labels->names);
@@ -153,6 +153,16 @@ gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
     }
     gn_free(entries);
     return status;
+}
+
+gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
+{
+    return finish(ctx, labels, true);
+}
+
+gerne_status gn_labels_finish_in_order(gerne_ctx *ctx, gn_labels *labels)
+{
+    return finish(ctx, labels, false);
 }
 
 uint32_t gn_labels_count(const gn_labels *labels)

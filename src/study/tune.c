@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 #define OPTION(key) offsetof(gn_tune_options, key)
 

@@ -180,7 +180,8 @@ static gerne_status choose(gn_trainer *t, const gn_metrics *m, gn_choice_made *c
         char word[32];
         gn_fail(t->run.ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this data",
                 gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, word, sizeof word));
-        gn_hint(t->run.ctx, "minority_acc needs as many attributes as classes; use gba or wga");
+        gn_hint(t->run.ctx,
+                "minority_acc needs groups below 1/A of their class in training; use gba or wga");
         return GERNE_EUSAGE;
     }
     *better = choice->step == 0 || value > choice->value;

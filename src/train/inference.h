@@ -18,7 +18,7 @@
 
 #include "data/dataset.h"
 #include "nn/network.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 /* Indices of samples, in ascending order. */
 typedef struct gn_sample_list {

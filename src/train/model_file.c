@@ -73,14 +73,6 @@ static gerne_status put_json(card_writer *w, const char *key, json_t *json)
     return status;
 }
 
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
-}
-
 static json_t *floats_json(const float *values, size_t count)
 {
     json_t *list = json_array();
@@ -140,11 +132,11 @@ static gerne_status describe(card_writer *w, const gn_model_card *card)
     GN_TRY(put_text(w, version_key, card->version));
     GN_TRY(put_json(w, model_key, model_json(&card->model)));
     GN_TRY(put_json(w, shape_key, shape_json(&card->shape)));
-    GN_TRY(put_json(w, classes_key, names_json(card->class_names, card->classes)));
+    GN_TRY(put_json(w, classes_key, gn_json_names(card->class_names, card->classes)));
     if (card->method)
         GN_TRY(put_text(w, method_key, card->method));
     if (card->attributes)
-        GN_TRY(put_json(w, attributes_key, names_json(card->attribute_names, card->attributes)));
+        GN_TRY(put_json(w, attributes_key, gn_json_names(card->attribute_names, card->attributes)));
     if (gn_shape_field(&card->shape, GN_FIELD_PIXELS))
         GN_TRY(put_json(w, pixels_key,
                         pair_json("scale", card->scale, "shift", card->shift, GN_CHANNELS)));

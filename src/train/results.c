@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "debias/describe.h"
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 #include "train/trainer.h"
 
 /* The figures of one checkpoint. */
@@ -99,16 +99,6 @@ static json_t *method_options_json(const gn_trainer *t)
     return object;
 }
 
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    if (count == 0)
-        json_array_append_new(list, json_string("all"));
-    return list;
-}
-
 static json_t *selection_json(const gn_trainer *t, const gn_choice_made *choice, bool test)
 {
     char word[32];
@@ -141,8 +131,8 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         "method", t->run.method->name, "method_options", method_options_json(t), "seed",
         (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
         t->run_hash, "data_fingerprint", t->fingerprint, "class_names",
-        names_json(t->data->class_names, t->data->classes), "attribute_names",
-        names_json(t->data->attribute_names, t->data->attributes), "selection",
+        gn_json_names(t->data->class_names, t->data->classes), "attribute_names",
+        gn_attribute_names_json(t->data->attribute_names, t->data->attributes), "selection",
         selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
         pseudo_json(&t->at.pseudo), "splits", judgement_json(best), "last", judgement_json(last));
     if (*out && oracle)

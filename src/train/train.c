@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "debias/describe.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -183,18 +184,6 @@ static gerne_status check_gradients(gn_trainer *t)
     return GERNE_EUSAGE;
 }
 
-static gerne_status check_metric(gn_trainer *t)
-{
-    if (t->config->select.metric != GN_METRIC_MINORITY_ACC ||
-        t->data->attributes == t->data->classes)
-        return GERNE_OK;
-    gn_fail(t->run.ctx, GERNE_EUSAGE,
-            "select.metric: minority_acc needs as many attributes as classes, not %u and %u",
-            t->data->attributes, t->data->classes);
-    gn_hint(t->run.ctx, "use gba or wga");
-    return GERNE_EUSAGE;
-}
-
 static gerne_status hash_run(gn_trainer *t)
 {
     gn_text text = {0};
@@ -237,7 +226,6 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));
     GN_TRY(check_gradients(t));
-    GN_TRY(check_metric(t));
     t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
     if (run->method->check)
@@ -305,40 +293,18 @@ static gerne_status run_stages(gn_trainer *t)
     }
 }
 
-/* The sizes of the true training groups, [class][attribute]. */
-static json_t *train_counts_json(const gn_trainer *t)
-{
-    json_t *matrix = json_array();
-    uint32_t attributes = t->data->attributes ? t->data->attributes : 1;
-    for (uint32_t y = 0; y < t->data->classes; y++) {
-        json_t *row = json_array();
-        for (uint32_t a = 0; a < attributes; a++)
-            json_array_append_new(row,
-                                  json_integer((json_int_t)t->train_counts[y * attributes + a]));
-        json_array_append_new(matrix, row);
-    }
-    return matrix;
-}
-
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
-}
-
 static gerne_status log_start(gn_trainer *t)
 {
     gn_text config = {0};
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    json_t *event =
-        json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash",
-                  t->run_hash, "data_fingerprint", t->fingerprint, "config",
-                  config.bytes ? config.bytes : "", "threads", gn_device_threads(t->device),
-                  "class_names", names_json(t->data->class_names, t->data->classes),
-                  "attribute_names", names_json(t->data->attribute_names, t->data->attributes),
-                  "train_counts", train_counts_json(t));
+    json_t *event = json_pack(
+        "{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash", t->run_hash,
+        "data_fingerprint", t->fingerprint, "config", config.bytes ? config.bytes : "", "threads",
+        gn_device_threads(t->device), "class_names",
+        gn_json_names(t->data->class_names, t->data->classes), "attribute_names",
+        gn_attribute_names_json(t->data->attribute_names, t->data->attributes), "train_counts",
+        gn_json_counts(t->train_counts, t->data->classes,
+                       t->data->attributes ? t->data->attributes : 1));
     gn_text_free(&config);
     return gn_runlog_event(t->log, "start", event);
 }

@@ -8,7 +8,7 @@
 #include "train/feed.h"
 #include "train/frozen.h"
 #include "train/inference.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 #include "train/options.h"
 #include "train/runlog.h"
 

@@ -55,6 +55,11 @@ static void test_forms(void **state)
         {"y\n1\n\n2\n\n", "1//2", {0}},
         {"y\n\"\"\n", "", {0}},
         {"y,a\n", "", {0}},
+        {"y;a\n1;2,5\n", "1|2,5", {0}},
+        {"y\ta\n1;1\t2,5\n", "1;1|2,5", {0}},
+        {"name;price, net;vat\n1;2,5;3\n", "1|2,5|3", {0}},
+        {"y,\"a;b;c\"\n1,2\n", "1|2", {0}},
+        {"\n\xc3\xa4;a\n1;2\n", "1|2", {0}},
         {"1;2\n3;4\n", "1|2/3|4", {.no_header = true, .separator = ';'}},
     };
     gerne_ctx *ctx = test_ctx();

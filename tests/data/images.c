@@ -90,7 +90,7 @@ static void test_bad_metadata(void **state)
          GERNE_EDATA},
         {"filename,y,split\n0.png,1,9\n", "line 2, column 'split': '9' is not a split",
          GERNE_EDATA},
-        {"filename,y\n0.png,\n", "line 2: the label is empty", GERNE_EDATA},
+        {"filename,y\n0.png,\n", "1 of 1 row has no 'y'", GERNE_EDATA},
         {"filename,y\n,1\n", "the file name is empty", GERNE_EDATA},
         {"filename,z\n0.png,1\n", "'y'", GERNE_EDATA},
         {"name,y\n0.png,1\n", "'filename'", GERNE_EDATA},

@@ -4,12 +4,11 @@
  * (an empty group, a figure that needs probabilities) is NaN here and null in JSON. A group's id is
  * g = y * attributes + a; ties go to the lowest id.
  */
-#ifndef GN_TRAIN_METRICS_H
-#define GN_TRAIN_METRICS_H
+#ifndef GN_METRICS_METRICS_H
+#define GN_METRICS_METRICS_H
 
 #include "base/json.h"
-#include "base/statistics.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 typedef struct gn_group_metrics {
     uint64_t n, correct;
@@ -20,22 +19,24 @@ typedef struct gn_group_metrics {
 typedef struct gn_metrics {
     int32_t classes, attributes;
     uint64_t n;
-    double acc_avg;           /* right / all */
-    double gba;               /* mean accuracy of the non-empty groups */
-    gn_interval gba_ci95;     /* from the group intervals, see docs/metrics.md */
-    double wga;               /* least accuracy of the non-empty groups */
-    gn_interval wga_ci95;     /* least ends of simultaneous group intervals */
-    int32_t worst_group;      /* id, or -1 when there are no samples */
-    double worst_class;       /* least recall of a class */
-    double balanced_acc;      /* mean recall of the classes */
-    double minority_acc;      /* of the samples whose y is not a; only when K = A */
-    double adj_acc_avg;       /* group accuracies weighted by the training groups' sizes (WILDS) */
-    double auroc, ece;        /* only with probabilities */
-    gn_group_metrics *groups; /* [classes * attributes], owned */
+    double acc_avg;       /* right / all */
+    double gba;           /* mean accuracy of the non-empty groups */
+    gn_interval gba_ci95; /* from the group intervals, see docs/metrics.md */
+    double wga;           /* least accuracy of the non-empty groups */
+    gn_interval wga_ci95; /* least ends of simultaneous group intervals */
+    int32_t worst_group;  /* id, or -1 when there are no samples */
+    double worst_class;   /* least recall of a class */
+    double balanced_acc;  /* mean recall of the classes */
+    double minority_acc;  /* of the groups whose share of their class is below 1/A in training */
+    bool minority_by_training; /* else by the shares of these samples */
+    double adj_acc_avg;        /* group accuracies weighted by the training groups' sizes (WILDS) */
+    double auroc, ece;         /* only with probabilities */
+    gn_group_metrics *groups;  /* [classes * attributes], owned */
 } gn_metrics;
 
 /* All of them. train_counts [classes * attributes], the sizes of the training groups, may be NULL:
- * adj_acc_avg does not exist then. Free the result with gn_metrics_free. */
+ * adj_acc_avg does not exist then, and minority_acc goes by the shares of the predictions. Free the
+ * result with gn_metrics_free. */
 GERNE_CHECKED gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *predictions,
                                               const uint64_t *train_counts, gn_metrics *out);
 void gn_metrics_free(gn_metrics *metrics);
@@ -55,9 +56,6 @@ double gn_metrics_value(const gn_metrics *metrics, gn_metric metric);
 
 /* The object S of results.json and `eval --json`. New reference, or NULL without memory. */
 json_t *gn_metrics_json(const gn_metrics *metrics);
-
-/* [lo, hi], or null when there is none. New reference. */
-json_t *gn_interval_json(gn_interval interval);
 
 /* Names of classes and attributes, by index; borrowed. */
 typedef struct gn_group_names {

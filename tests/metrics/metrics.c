@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 static json_t *golden;
 static gerne_ctx *ctx;

@@ -1,8 +1,8 @@
 /* ranking.h - figures of probabilities rather than of decisions: AUROC and calibration error. */
-#ifndef GN_TRAIN_RANKING_H
-#define GN_TRAIN_RANKING_H
+#ifndef GN_METRICS_RANKING_H
+#define GN_METRICS_RANKING_H
 
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 /* The area under the ROC curve: the share of pairs of a positive and a negative sample in which the
  * positive one has the higher score, ties counting half. Two classes: of class 1. More: the mean of

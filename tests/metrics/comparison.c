@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "train/comparison.h"
+#include "metrics/comparison.h"
 
 static gerne_ctx *ctx;
 

@@ -1,4 +1,4 @@
-#include "train/comparison.h"
+#include "metrics/comparison.h"
 
 #include <assert.h>
 #include <math.h>
@@ -172,6 +172,8 @@ static void judge(gn_comparison *out)
             tally_group(&t, &out->groups[g]);
     out->wga_difference = t.worst_first - t.worst_second;
     out->gba_difference = t.sum / (double)t.groups;
+    out->acc_difference =
+        ((double)out->all.only_first - (double)out->all.only_second) / (double)size_of(&out->all);
     out->mcnemar = gn_mcnemar(out->all.only_first, out->all.only_second);
     out->gap_samples = gap_in_samples(out);
 }

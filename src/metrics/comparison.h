@@ -2,15 +2,15 @@
  *
  * Samples are paired and groups keep their sizes: a resample draws, within each group, as many
  * samples as it has, and both sets are judged on the same draw. Resamples are keyed by (seed,
- * resample, group), so that the result is the same in every run. Differences are first minus
- * second.
+ * resample, group), so that the result is the same in every run. A difference is the first set
+ * minus the second, which is the reference.
  */
-#ifndef GN_TRAIN_COMPARISON_H
-#define GN_TRAIN_COMPARISON_H
+#ifndef GN_METRICS_COMPARISON_H
+#define GN_METRICS_COMPARISON_H
 
 #include "base/json.h"
 #include "base/statistics.h"
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 /* How often the two were right in one group. */
 typedef struct gn_pairs {
@@ -22,7 +22,7 @@ typedef struct gn_comparison {
     gn_pairs *groups; /* [classes * attributes], owned */
     gn_pairs all;
     double mcnemar; /* exact two-sided p-value over all samples */
-    double wga_difference, gba_difference;
+    double wga_difference, gba_difference, acc_difference;
     gn_interval wga_ci95, gba_ci95; /* of the differences */
     uint64_t gap_samples; /* fewest more right answers with which the lower WGA reaches the other */
     uint64_t resamples;
@@ -30,7 +30,7 @@ typedef struct gn_comparison {
 
 enum { GN_RESAMPLES = 10000 };
 
-/* Both hold the same samples in the same order (y and a are the first's). Free the result with
+/* Both hold the same samples in the same order (the groups are the first's). Free the result with
  * gn_comparison_free. */
 GERNE_CHECKED gerne_status gn_compare(gerne_ctx *ctx, const gn_predictions *first,
                                       const gn_predictions *second, uint64_t resamples,

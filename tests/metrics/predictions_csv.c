@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "train/comparison.h"
-#include "train/metrics.h"
-#include "train/predictions_csv.h"
+#include "metrics/comparison.h"
+#include "metrics/metrics.h"
+#include "metrics/predictions_csv.h"
 
 static gerne_ctx *ctx;
 static char *directory;

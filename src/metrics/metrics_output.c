@@ -3,14 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/metrics.h"
-
-json_t *gn_interval_json(gn_interval interval)
-{
-    if (isnan(interval.lo))
-        return json_null();
-    return json_pack("[o, o]", gn_json_number(interval.lo), gn_json_number(interval.hi));
-}
+#include "metrics/metrics.h"
 
 static json_t *group_json(const gn_metrics *m, size_t g)
 {
@@ -19,7 +12,7 @@ static json_t *group_json(const gn_metrics *m, size_t g)
     return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "y", (json_int_t)(g / attributes), "a",
                      (json_int_t)(g % attributes), "n", (json_int_t)group->n, "correct",
                      (json_int_t)group->correct, "acc", gn_json_number(group->acc), "ci95",
-                     gn_interval_json(group->ci95));
+                     gn_json_interval(group->ci95));
 }
 
 static json_t *worst_group_json(const gn_metrics *m)
@@ -37,9 +30,9 @@ json_t *gn_metrics_json(const gn_metrics *metrics)
         json_array_append_new(groups, group_json(metrics, g));
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "n",
                      (json_int_t)metrics->n, "acc_avg", gn_json_number(metrics->acc_avg), "gba",
-                     gn_json_number(metrics->gba), "gba_ci95", gn_interval_json(metrics->gba_ci95),
+                     gn_json_number(metrics->gba), "gba_ci95", gn_json_interval(metrics->gba_ci95),
                      "wga", gn_json_number(metrics->wga), "wga_ci95",
-                     gn_interval_json(metrics->wga_ci95), "worst_group", worst_group_json(metrics),
+                     gn_json_interval(metrics->wga_ci95), "worst_group", worst_group_json(metrics),
                      "worst_class", gn_json_number(metrics->worst_class), "balanced_acc",
                      gn_json_number(metrics->balanced_acc), "minority_acc",
                      gn_json_number(metrics->minority_acc), "adj_acc_avg",
@@ -154,8 +147,10 @@ static gerne_status print_figures(const table *t)
                         "groups weighted by their size in training"));
     GN_TRY(print_figure(t, "worst_class", m->worst_class, NULL, "least recall of a class"));
     GN_TRY(print_figure(t, "balanced_acc", m->balanced_acc, NULL, "mean recall of the classes"));
-    GN_TRY(
-        print_figure(t, "minority_acc", m->minority_acc, NULL, "samples with y != a (by index)"));
+    GN_TRY(print_figure(t, "minority_acc", m->minority_acc, NULL,
+                        m->minority_by_training
+                            ? "groups rare in training (below 1/A of their class)"
+                            : "groups rare among these samples (below 1/A of their class)"));
     if (!isnan(m->auroc))
         GN_TRY(gn_text_add(t->ctx, t->out, "  %-12s  %7.4f  %16s  area under the ROC curve\n",
                            "auroc", m->auroc, ""));

@@ -10,8 +10,8 @@
  *
  * Samples keep the order in which they came.
  */
-#ifndef GN_TRAIN_PREDICTIONS_H
-#define GN_TRAIN_PREDICTIONS_H
+#ifndef GN_METRICS_PREDICTIONS_H
+#define GN_METRICS_PREDICTIONS_H
 
 #include "base/memory.h"
 

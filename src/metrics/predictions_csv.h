@@ -1,22 +1,28 @@
 /* predictions_csv.h - predictions as CSV: of any model when read, in one form when written.
  *
- * Reading: columns y, a (labels) and pred (a class) or prob_<class> for every class; their names
- * can be chosen, further columns are ignored. The classes are those of the prob_ columns, or the
- * given ones, or else the labels of column y; a label that is none of them is refused with its
- * line.
+ * Reading: columns y, a (labels) and pred (a class), or prob_<class> for every class, or one score
+ * for two classes; their names can be chosen, further columns are ignored. The classes are the
+ * given ones, or those of the prob_ columns, or else the labels of column y; a label that is none
+ * of them is refused with its line.
  */
-#ifndef GN_TRAIN_PREDICTIONS_CSV_H
-#define GN_TRAIN_PREDICTIONS_CSV_H
+#ifndef GN_METRICS_PREDICTIONS_CSV_H
+#define GN_METRICS_PREDICTIONS_CSV_H
 
 #include "base/text.h"
 #include "debias/labels.h"
-#include "train/predictions.h"
+#include "debias/missing.h"
+#include "metrics/predictions.h"
 
 typedef struct gn_prediction_columns {
-    const char *y, *a, *pred;
-    const char *split;          /* only rows with this text in column "split"; NULL takes all */
-    const char *const *classes; /* the classes; class_count 0 finds them in the file */
-    size_t class_count;
+    const char *y, *pred;
+    const char *a;     /* NULL: no attribute, all samples are GN_ALL_SAMPLES */
+    const char *score; /* of two classes: the probability of the second; NULL: prob_<class> */
+    const char *split; /* only rows with this text in column "split"; NULL takes all */
+    const char *const *classes, *const *attributes; /* count 0 finds them in the file */
+    size_t class_count, attribute_count;
+    bool in_order;       /* given classes keep their order, as attributes do; else sorted */
+    bool decisions_only; /* probabilities are not read where there is a column pred */
+    int missing;         /* a gn_missing_rule */
 } gn_prediction_columns;
 
 typedef struct gn_prediction_file {
@@ -26,6 +32,7 @@ typedef struct gn_prediction_file {
     size_t id_capacity;
     uint64_t disagreements; /* rows whose pred is not their most probable class */
     bool splits_mixed;      /* column "split" has several values and all rows were taken */
+    gn_missing missing;
 } gn_prediction_file;
 
 /* Free the result with gn_prediction_file_free, also after a failure. */

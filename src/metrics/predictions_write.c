@@ -1,12 +1,12 @@
 /* predictions_write.c - the one form in which we write predictions. */
 #include <string.h>
 
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 
 /* A cell, quoted where a reader would take it apart otherwise. */
 static gerne_status add_cell(gerne_ctx *ctx, const char *before, const char *text, gn_text *out)
 {
-    if (!strpbrk(text, ",\"\r\n"))
+    if (!strpbrk(text, ",;\t\"\r\n"))
         return gn_text_add(ctx, out, "%s%s", before, text);
     GN_TRY(gn_text_add(ctx, out, "\"%s", before));
     for (const char *quote; (quote = strchr(text, '"')); text = quote + 1) {

@@ -1,6 +1,6 @@
 /* comparison_output.c - a comparison as JSON for programs and as lines for people. */
-#include "train/comparison.h"
-#include "train/metrics.h"
+#include "metrics/comparison.h"
+#include "metrics/metrics.h"
 
 static json_t *pairs_json(const gn_comparison *c)
 {
@@ -20,20 +20,22 @@ static json_t *pairs_json(const gn_comparison *c)
 json_t *gn_comparison_json(const gn_comparison *comparison)
 {
     const gn_comparison *c = comparison;
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:{s:I, s:I, s:o}, s:o}", "wga_difference",
-                     gn_json_number(c->wga_difference), "wga_difference_ci95",
-                     gn_interval_json(c->wga_ci95), "gba_difference",
-                     gn_json_number(c->gba_difference), "gba_difference_ci95",
-                     gn_interval_json(c->gba_ci95), "gap_samples", (json_int_t)c->gap_samples,
-                     "resamples", (json_int_t)c->resamples, "mcnemar", "only_first",
-                     (json_int_t)c->all.only_first, "only_second", (json_int_t)c->all.only_second,
-                     "p", gn_json_number(c->mcnemar), "groups", pairs_json(c));
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:{s:I, s:I, s:o}, s:o}", "wga_difference",
+        gn_json_number(c->wga_difference), "wga_difference_ci95", gn_json_interval(c->wga_ci95),
+        "gba_difference", gn_json_number(c->gba_difference), "gba_difference_ci95",
+        gn_json_interval(c->gba_ci95), "acc_avg_difference", gn_json_number(c->acc_difference),
+        "gap_samples", (json_int_t)c->gap_samples, "resamples", (json_int_t)c->resamples, "mcnemar",
+        "only_first", (json_int_t)c->all.only_first, "only_second", (json_int_t)c->all.only_second,
+        "p", gn_json_number(c->mcnemar), "groups", pairs_json(c));
 }
 
 static gerne_status print_difference(gerne_ctx *ctx, const char *name, double value,
                                      gn_interval interval, gn_text *out)
 {
-    const char *verdict = interval.lo > 0 ? "better" : interval.hi < 0 ? "worse" : "not told apart";
+    const char *verdict = interval.lo > 0   ? "better"
+                          : interval.hi < 0 ? "worse"
+                                            : "no significant difference";
     return gn_text_add(ctx, out, "  %-14s  %+7.2f  %+7.2f to %+7.2f  %s\n", name, 100 * value,
                        100 * interval.lo, 100 * interval.hi, verdict);
 }

@@ -1,8 +1,9 @@
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 #include <math.h>
 
-#include "train/ranking.h"
+#include "debias/groups.h"
+#include "metrics/ranking.h"
 
 static const gn_interval no_interval = {NAN, NAN};
 
@@ -108,19 +109,34 @@ static void judge_classes(gn_metrics *m)
 
 static void judge_samples(gn_metrics *m)
 {
-    uint64_t n = 0, correct = 0, minority = 0, minority_correct = 0;
+    uint64_t n = 0, correct = 0;
     for (size_t g = 0; g < group_count(m); g++) {
         n += m->groups[g].n;
         correct += m->groups[g].correct;
-        if (g / (size_t)m->attributes != g % (size_t)m->attributes) {
-            minority += m->groups[g].n;
-            minority_correct += m->groups[g].correct;
-        }
     }
     m->n = n;
     m->acc_avg = ratio(correct, n);
-    if (m->classes == m->attributes)
-        m->minority_acc = ratio(minority_correct, minority);
+}
+
+/* A class without training samples has no minority. */
+static void judge_minority(gn_metrics *m, const uint64_t *train_counts)
+{
+    uint64_t n = 0, correct = 0;
+    size_t attributes = (size_t)m->attributes;
+    for (size_t g = 0; g < group_count(m); g += attributes) {
+        uint64_t in_class = 0;
+        for (size_t a = 0; a < attributes; a++)
+            in_class += train_counts ? train_counts[g + a] : m->groups[g + a].n;
+        for (size_t a = 0; a < attributes; a++) {
+            uint64_t count = train_counts ? train_counts[g + a] : m->groups[g + a].n;
+            if (gn_is_minority(count, in_class, (uint32_t)attributes)) {
+                n += m->groups[g + a].n;
+                correct += m->groups[g + a].correct;
+            }
+        }
+    }
+    m->minority_acc = ratio(correct, n);
+    m->minority_by_training = train_counts != NULL;
 }
 
 /* Weights are renewed over the groups that have samples here. */
@@ -151,7 +167,6 @@ gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *prediction
         .worst_group = -1,
         .worst_class = NAN,
         .balanced_acc = NAN,
-        .minority_acc = NAN,
         .adj_acc_avg = NAN,
     };
     GN_TRY(gn_check_group_count(ctx, (size_t)out->classes, (size_t)out->attributes));
@@ -161,6 +176,7 @@ gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *prediction
     count_groups(predictions, out);
     judge_groups(out);
     judge_samples(out);
+    judge_minority(out, train_counts);
     judge_mean(out);
     judge_worst(out);
     judge_classes(out);

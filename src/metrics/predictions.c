@@ -1,4 +1,4 @@
-#include "train/predictions.h"
+#include "metrics/predictions.h"
 
 #include <math.h>
 #include <string.h>

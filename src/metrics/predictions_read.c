@@ -1,9 +1,10 @@
-#include "train/predictions_csv.h"
-
+/* predictions_read.c - predictions of any model, from CSV. */
 #include <math.h>
 #include <string.h>
 
 #include "base/csv.h"
+#include "debias/groups.h"
+#include "metrics/predictions_csv.h"
 
 enum { LABELS_MAX = 1 << 16 };
 
@@ -18,10 +19,12 @@ typedef struct reader {
     const char *path;
     const gn_prediction_columns *columns;
     gn_prediction_file *out;
-    size_t y, a;
-    ptrdiff_t pred, index, split;
-    size_t *probability_columns; /* by class; NULL when there are none */
+    size_t y;
+    ptrdiff_t a, pred, score, index, split; /* -1: there is none */
+    size_t *probability_columns;            /* by class; NULL when there are none */
     double *row;
+    double *scores; /* by row, with column score */
+    size_t score_capacity;
     uint32_t closed;    /* the number of classes when they are known beforehand, else 0 */
     size_t *pred_lines; /* by class: where it first stood in column pred */
     bool *is_label;     /* by class: it stood in column y */
@@ -60,9 +63,10 @@ static gerne_status gather_classes(reader *r, gn_labels *labels)
     for (size_t i = 0; i < r->columns->class_count; i++) {
         gerne_status status = gn_labels_add(r->ctx, labels, r->columns->classes[i], &number);
         if (status != GERNE_OK)
-            return gn_fail_in(r->ctx, GERNE_EUSAGE, "the classes");
+            return gn_fail_in(r->ctx, status == GERNE_EDATA ? GERNE_EUSAGE : status, "the classes");
     }
-    for (size_t c = 0; r->columns->class_count == 0 && c < gn_csv_columns(r->csv); c++)
+    bool in_columns = r->columns->class_count == 0 && r->score < 0;
+    for (size_t c = 0; in_columns && c < gn_csv_columns(r->csv); c++)
         if (is_probability(gn_csv_name(r->csv, c))) {
             const char *class = gn_csv_name(r->csv, c) + sizeof prefix - 1;
             gerne_status status = gn_labels_add(r->ctx, labels, class, &number);
@@ -70,7 +74,8 @@ static gerne_status gather_classes(reader *r, gn_labels *labels)
                 return gn_fail_in(r->ctx, status, "%s, column '%s'", r->path,
                                   gn_csv_name(r->csv, c));
         }
-    return gn_labels_finish(r->ctx, labels);
+    return r->columns->in_order ? gn_labels_finish_in_order(r->ctx, labels)
+                                : gn_labels_finish(r->ctx, labels);
 }
 
 /* *column is -1 when the class has none. */
@@ -123,7 +128,8 @@ static gerne_status find_classes(reader *r)
     gerne_status status = gather_classes(r, labels);
     if (status == GERNE_OK && gn_labels_count(labels) > 0)
         status = add_sorted(r, labels);
-    if (status == GERNE_OK && r->closed)
+    bool wanted = r->score < 0 && !(r->columns->decisions_only && r->pred >= 0);
+    if (status == GERNE_OK && r->closed && wanted)
         status = find_probabilities(r, labels);
     gn_labels_close(labels);
     return status;
@@ -131,21 +137,31 @@ static gerne_status find_classes(reader *r)
 
 static gerne_status find_columns(reader *r)
 {
-    GN_TRY(gn_csv_require(r->csv, r->columns->y, &r->y));
-    GN_TRY(gn_csv_require(r->csv, r->columns->a, &r->a));
+    size_t column;
+    r->a = r->score = -1;
+    GN_TRY(gn_csv_require_flag(r->csv, r->columns->y, "y", &r->y));
+    if (r->columns->a) {
+        GN_TRY(gn_csv_require_flag(r->csv, r->columns->a, "a", &column));
+        r->a = (ptrdiff_t)column;
+    }
+    if (r->columns->score) {
+        GN_TRY(gn_csv_require_flag(r->csv, r->columns->score, "score", &column));
+        r->score = (ptrdiff_t)column;
+    }
     r->pred = gn_csv_column(r->csv, r->columns->pred);
     r->index = gn_csv_column(r->csv, "index");
     r->split = gn_csv_column(r->csv, "split");
     if (r->columns->split && r->split < 0)
         return gn_fail(r->ctx, GERNE_EDATA, "%s: no column 'split' to choose '%s' from", r->path,
                        r->columns->split);
-    bool any = false;
+    bool any = r->score >= 0;
     for (size_t c = 0; c < gn_csv_columns(r->csv); c++)
         any = any || is_probability(gn_csv_name(r->csv, c));
     if (r->pred < 0 && !any) {
         gn_fail(r->ctx, GERNE_EDATA, "%s: no column '%s' and no columns 'prob_<class>'", r->path,
                 r->columns->pred);
-        gn_hint(r->ctx, "--pred NAME tells which column holds the predicted class");
+        gn_hint(r->ctx, "--pred NAME names the column of the predicted class; of two classes, "
+                        "--score NAME that of the second one's probability");
         return GERNE_EDATA;
     }
     return find_classes(r);
@@ -164,17 +180,29 @@ static gerne_status unknown_class(reader *r, size_t column, const char *text)
     return GERNE_EDATA;
 }
 
-static gerne_status take_label(reader *r, gn_labels *labels, size_t column, uint32_t *number)
+static gerne_status take_class(reader *r, size_t column, uint32_t *number)
 {
     const char *text = gn_csv_cell(r->csv, column);
     if (!text[0])
         return gn_csv_fail(r->csv, GERNE_EDATA, (ptrdiff_t)column, "the cell is empty");
-    gerne_status status = gn_labels_add(r->ctx, labels, text, number);
+    gerne_status status = gn_labels_add(r->ctx, r->out->classes, text, number);
     if (status != GERNE_OK)
         return gn_fail_in(r->ctx, status, "%s, line %zu, column '%s'", r->path, gn_csv_line(r->csv),
                           gn_csv_name(r->csv, column));
-    if (labels == r->out->classes && r->closed && *number >= r->closed)
+    if (r->closed && *number >= r->closed)
         return unknown_class(r, column, text);
+    return GERNE_OK;
+}
+
+static gerne_status take_attribute(reader *r, const char *text, uint32_t *number)
+{
+    gerne_status status = gn_labels_add(r->ctx, r->out->attributes, text, number);
+    if (status != GERNE_OK)
+        return gn_fail_in(r->ctx, status, "%s, line %zu, column '%s'", r->path, gn_csv_line(r->csv),
+                          r->columns->a);
+    size_t given = r->columns->attribute_count;
+    if (given && *number >= given)
+        return gn_csv_fail(r->csv, GERNE_EDATA, r->a, "'%s' is not an attribute", text);
     return GERNE_OK;
 }
 
@@ -198,17 +226,22 @@ static gerne_status note_class(reader *r, uint32_t number, bool in_y)
     return GERNE_OK;
 }
 
+static gerne_status take_probability(reader *r, size_t column, double *out)
+{
+    const char *text = gn_csv_cell(r->csv, column);
+    double value;
+    if (!gn_parse_double(text, &value) || value < -slack || value > 1 + slack)
+        return gn_csv_fail(r->csv, GERNE_EDATA, (ptrdiff_t)column,
+                           "'%s' is not a probability in [0, 1]", text);
+    *out = fmin(1, fmax(0, value));
+    return GERNE_OK;
+}
+
 static gerne_status take_probabilities(reader *r)
 {
     double sum = 0;
     for (uint32_t k = 0; k < r->closed; k++) {
-        ptrdiff_t column = (ptrdiff_t)r->probability_columns[k];
-        const char *text = gn_csv_cell(r->csv, r->probability_columns[k]);
-        double value;
-        if (!gn_parse_double(text, &value) || value < -slack || value > 1 + slack)
-            return gn_csv_fail(r->csv, GERNE_EDATA, column, "'%s' is not a probability in [0, 1]",
-                               text);
-        r->row[k] = fmin(1, fmax(0, value));
+        GN_TRY(take_probability(r, r->probability_columns[k], &r->row[k]));
         sum += r->row[k];
     }
     if (fabs(sum - 1) <= sum_slack)
@@ -217,6 +250,13 @@ static gerne_status take_probabilities(reader *r)
     gn_hint(r->ctx, "every column 'prob_...' is taken for a class; --classes A,B,... tells which "
                     "classes there are");
     return GERNE_EDATA;
+}
+
+static gerne_status take_score(reader *r)
+{
+    size_t at = r->out->predictions.count;
+    GN_TRY(gn_grow(r->ctx, &r->scores, &r->score_capacity, at + 1, sizeof *r->scores, "scores"));
+    return take_probability(r, (size_t)r->score, &r->scores[at]);
 }
 
 static gerne_status take_id(reader *r)
@@ -249,17 +289,22 @@ static gerne_status take_row(reader *r)
 {
     if (!is_wanted(r))
         return GERNE_OK;
+    const char *attribute = r->a < 0 ? GN_ALL_SAMPLES : gn_csv_cell(r->csv, (size_t)r->a);
+    if (!gn_missing_take(&r->out->missing, gn_csv_cell(r->csv, r->y), &attribute))
+        return GERNE_OK;
     uint32_t y, a, pred;
-    GN_TRY(take_label(r, r->out->classes, r->y, &y));
+    GN_TRY(take_class(r, r->y, &y));
     GN_TRY(note_class(r, y, true));
-    GN_TRY(take_label(r, r->out->attributes, r->a, &a));
+    GN_TRY(take_attribute(r, attribute, &a));
     if (r->probability_columns)
         GN_TRY(take_probabilities(r));
+    if (r->score >= 0)
+        GN_TRY(take_score(r));
     if (r->pred >= 0) {
-        GN_TRY(take_label(r, r->out->classes, (size_t)r->pred, &pred));
+        GN_TRY(take_class(r, (size_t)r->pred, &pred));
         GN_TRY(note_class(r, pred, false));
     } else
-        pred = (uint32_t)gn_argmax(r->row, (int32_t)r->closed);
+        pred = r->probability_columns ? (uint32_t)gn_argmax(r->row, (int32_t)r->closed) : y;
     if (r->probability_columns) {
         double most = r->row[gn_argmax(r->row, (int32_t)r->closed)];
         r->out->disagreements += r->row[pred] < most - tie_slack;
@@ -285,16 +330,48 @@ static gerne_status check_predicted(reader *r)
     return GERNE_OK;
 }
 
+/* The second class is known when all rows are read. */
+static gerne_status apply_scores(reader *r)
+{
+    gn_predictions *p = &r->out->predictions;
+    if (r->score < 0)
+        return GERNE_OK;
+    if (p->classes != 2) {
+        gn_fail(r->ctx, GERNE_EUSAGE, "--score tells two classes apart, and column '%s' has %d",
+                r->columns->y, (int)p->classes);
+        gn_hint(r->ctx, "--classes A,B names both; more classes need columns 'prob_<class>'");
+        return GERNE_EUSAGE;
+    }
+    p->with_probabilities = true;
+    GN_TRY(gn_alloc(r->ctx, p->count, 2 * sizeof *p->probabilities, "probabilities",
+                    &p->probabilities));
+    p->capacity[3] = p->count;
+    for (size_t i = 0; i < p->count; i++) {
+        double *row = p->probabilities + 2 * i;
+        row[0] = 1 - r->scores[i];
+        row[1] = r->scores[i];
+        int32_t likelier = gn_argmax(row, 2);
+        if (r->pred < 0)
+            p->pred[i] = likelier;
+        r->out->disagreements += row[p->pred[i]] < row[likelier] - tie_slack;
+    }
+    return GERNE_OK;
+}
+
 /* From numbers in order of appearance to indices in order of the labels. */
 static gerne_status finish(reader *r)
 {
     gn_predictions *p = &r->out->predictions;
+    GN_TRY(gn_missing_check(r->ctx, &r->out->missing, r->path, r->columns->y, r->columns->a,
+                            "missing"));
     if (p->count == 0)
         return r->columns->split ? gn_fail(r->ctx, GERNE_EDATA, "%s: no row of split '%s'", r->path,
                                            r->columns->split)
                                  : gn_fail(r->ctx, GERNE_EDATA, "%s: no rows", r->path);
-    GN_TRY(gn_labels_finish(r->ctx, r->out->classes));
-    GN_TRY(gn_labels_finish(r->ctx, r->out->attributes));
+    GN_TRY(r->closed ? gn_labels_finish_in_order(r->ctx, r->out->classes)
+                     : gn_labels_finish(r->ctx, r->out->classes));
+    GN_TRY(r->columns->attribute_count ? gn_labels_finish_in_order(r->ctx, r->out->attributes)
+                                       : gn_labels_finish(r->ctx, r->out->attributes));
     GN_TRY(check_predicted(r));
     const uint32_t *classes = gn_labels_ranks(r->out->classes);
     const uint32_t *attributes = gn_labels_ranks(r->out->attributes);
@@ -306,7 +383,7 @@ static gerne_status finish(reader *r)
         p->a[i] = (int32_t)attributes[p->a[i]];
         p->pred[i] = (int32_t)classes[p->pred[i]];
     }
-    return GERNE_OK;
+    return apply_scores(r);
 }
 
 static gerne_status read_rows(reader *r)
@@ -314,6 +391,10 @@ static gerne_status read_rows(reader *r)
     GN_TRY(gn_labels_new(r->ctx, LABELS_MAX, &r->out->classes));
     GN_TRY(gn_labels_new(r->ctx, LABELS_MAX, &r->out->attributes));
     GN_TRY(find_columns(r));
+    for (size_t i = 0; i < r->columns->attribute_count; i++) {
+        uint32_t number;
+        GN_TRY(gn_labels_add(r->ctx, r->out->attributes, r->columns->attributes[i], &number));
+    }
     /* Until the end any index up to the limit may come. */
     gn_predictions_init(&r->out->predictions, r->closed ? (int32_t)r->closed : LABELS_MAX,
                         LABELS_MAX, r->probability_columns != NULL);
@@ -328,13 +409,14 @@ static gerne_status read_rows(reader *r)
 gerne_status gn_predictions_read(gerne_ctx *ctx, const char *path,
                                  const gn_prediction_columns *columns, gn_prediction_file *out)
 {
-    *out = (gn_prediction_file){0};
+    *out = (gn_prediction_file){.missing = {.rule = columns->missing}};
     reader r = {.ctx = ctx, .path = path, .columns = columns, .out = out};
     GN_TRY(gn_csv_open(ctx, path, NULL, &r.csv));
     gerne_status status = read_rows(&r);
     gn_csv_close(r.csv);
     gn_free(r.probability_columns);
     gn_free(r.row);
+    gn_free(r.scores);
     gn_free(r.pred_lines);
     gn_free(r.is_label);
     return status;
@@ -347,60 +429,4 @@ void gn_prediction_file_free(gn_prediction_file *file)
     gn_labels_close(file->attributes);
     gn_free(file->ids);
     *file = (gn_prediction_file){0};
-}
-
-/* translation[index in second] = index in first, or -1. */
-static gerne_status translate(gerne_ctx *ctx, const gn_labels *first, const gn_labels *second,
-                              int64_t **out)
-{
-    uint32_t count = gn_labels_count(second);
-    GN_TRY(gn_alloc(ctx, count, sizeof **out, "labels", out));
-    for (uint32_t i = 0; i < count; i++)
-        (*out)[i] = gn_labels_find(first, gn_labels_names(second)[i]);
-    return GERNE_OK;
-}
-
-static gerne_status unpaired(gerne_ctx *ctx, const char *first, const char *second, size_t row,
-                             const char *what)
-{
-    gn_fail(ctx, GERNE_EDATA, "%s and %s differ in the %s of row %zu", first, second, what,
-            row + 1);
-    gn_hint(ctx, "a paired comparison needs the same samples in the same order; rows are counted "
-                 "from 1 after the header");
-    return GERNE_EDATA;
-}
-
-static gerne_status compare_rows(gerne_ctx *ctx, const gn_prediction_file *first,
-                                 const char *first_name, const gn_prediction_file *second,
-                                 const char *second_name, const int64_t *classes,
-                                 const int64_t *attributes)
-{
-    const gn_predictions *p = &first->predictions, *q = &second->predictions;
-    for (size_t i = 0; i < p->count; i++) {
-        if (first->ids && second->ids && first->ids[i] != second->ids[i])
-            return unpaired(ctx, first_name, second_name, i, "index");
-        if (p->y[i] != classes[q->y[i]])
-            return unpaired(ctx, first_name, second_name, i, "class");
-        if (p->a[i] != attributes[q->a[i]])
-            return unpaired(ctx, first_name, second_name, i, "attribute");
-    }
-    return GERNE_OK;
-}
-
-gerne_status gn_predictions_check_paired(gerne_ctx *ctx, const gn_prediction_file *first,
-                                         const char *first_name, const gn_prediction_file *second,
-                                         const char *second_name)
-{
-    if (first->predictions.count != second->predictions.count)
-        return gn_fail(ctx, GERNE_EDATA, "%s has %zu rows and %s has %zu", first_name,
-                       first->predictions.count, second_name, second->predictions.count);
-    int64_t *classes = NULL, *attributes = NULL;
-    gerne_status status = translate(ctx, first->classes, second->classes, &classes);
-    if (status == GERNE_OK)
-        status = translate(ctx, first->attributes, second->attributes, &attributes);
-    if (status == GERNE_OK)
-        status = compare_rows(ctx, first, first_name, second, second_name, classes, attributes);
-    gn_free(classes);
-    gn_free(attributes);
-    return status;
 }

@@ -1,4 +1,4 @@
-#include "train/ranking.h"
+#include "metrics/ranking.h"
 
 #include <math.h>
 #include <stdlib.h>
