@@ -79,10 +79,17 @@ enum {
 enum { GN_EXIT_CODES = 5 };
 extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 
-/* The progress hook of the program (user is the gn_cli): a line on the terminal once work takes
- * some seconds; asks to stop after SIGINT or SIGTERM. */
+/* The progress hook of the program (user is the gn_cli): one line, as long as the terminal is wide,
+ * once work takes some seconds; asks to stop after SIGINT or SIGTERM. */
 int gn_show_progress(void *user, const gerne_progress *progress);
 void gn_clear_progress(void); /* before anything else is printed */
+
+/* The code for the standard error; "" unless that is a terminal and NO_COLOR is not set. */
+const char *gn_style(const char *code);
+#define GN_BOLD   "\033[1m"
+#define GN_RED    "\033[1;31m"
+#define GN_YELLOW "\033[33m"
+#define GN_PLAIN  "\033[0m"
 
 /* Starts the program anew with threads that spin only briefly, unless the environment has a choice
  * of its own (OMP_WAIT_POLICY or GOMP_SPINCOUNT); returns when there is nothing to do. */

@@ -27,7 +27,7 @@ static void print_log(void *user, gerne_log_level level, const char *line)
     const gn_cli *cli = user;
     gn_clear_progress();
     if (level == GERNE_LOG_WARNING)
-        fprintf(stderr, "warning: %s\n", line);
+        fprintf(stderr, "%swarning:%s %s\n", gn_style(GN_YELLOW), gn_style(GN_PLAIN), line);
     else if (level == GERNE_LOG_INFO && !cli->quiet)
         fprintf(stderr, "%s\n", line);
 }
@@ -36,9 +36,10 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
 {
     const char *message = gerne_message(ctx);
     gn_clear_progress();
-    fprintf(stderr, "gerne: %s\n", message[0] ? message : gerne_status_name(status));
+    fprintf(stderr, "%sgerne:%s %s\n", gn_style(GN_RED), gn_style(GN_PLAIN),
+            message[0] ? message : gerne_status_name(status));
     if (gerne_hint(ctx)[0])
-        fprintf(stderr, "hint: %s\n", gerne_hint(ctx));
+        fprintf(stderr, "%shint:%s %s\n", gn_style(GN_BOLD), gn_style(GN_PLAIN), gerne_hint(ctx));
 }
 
 gerne_status gn_output_flush(gn_cli *cli)

@@ -18,7 +18,8 @@ static const char *choose(const gn_run_config *c, const gn_dataset *dataset, cha
         return "mlp";
     }
     if (c->data.format == GN_DATA_SYNTHETIC || c->data.format == GN_DATA_CMNIST) {
-        snprintf(reason, REASON_MAX, "the default for %s", gn_data_format_name(c->data.format));
+        snprintf(reason, REASON_MAX, "the default for %s data",
+                 gn_data_format_name(c->data.format));
         return "mlp";
     }
     gn_shape_words(gn_dataset_shape(dataset), words, sizeof words);
