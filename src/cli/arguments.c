@@ -116,3 +116,15 @@ gerne_status gn_setup_command(gn_cli *cli, const gn_command *command)
         GN_TRY(command->setup(cli));
     return gn_add_common_options(cli);
 }
+
+gerne_status gn_visit_options(const gn_cli *cli, const gn_command *command, gn_option_visit *visit,
+                              void *user)
+{
+    gn_cli other = {.ctx = cli->ctx, .arena = cli->arena};
+    GN_TRY(gn_config_new(cli->ctx, &other.config));
+    gerne_status status = gn_setup_command(&other, command);
+    if (status == GERNE_OK)
+        status = gn_config_visit(other.config, visit, user);
+    gn_config_close(other.config);
+    return status;
+}

@@ -118,7 +118,7 @@ gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out)
     if (command->help)
         GN_TRY(gn_text_add(cli->ctx, out, "\n%s", command->help));
     printer p = {.ctx = cli->ctx, .out = out};
-    return gn_config_visit(cli->config, print_option, &p);
+    return gn_visit_options(cli, command, print_option, &p);
 }
 
 gerne_status gn_output_json(gn_cli *cli, json_t *json)
@@ -126,6 +126,11 @@ gerne_status gn_output_json(gn_cli *cli, json_t *json)
     gerne_status status = gn_json_print(cli->ctx, json, &cli->output);
     json_decref(json);
     return status;
+}
+
+const char *gn_command_name(size_t i)
+{
+    return gn_commands[i] ? gn_commands[i]->name : NULL;
 }
 
 const gn_command *gn_find_command(const char *name)
@@ -164,13 +169,7 @@ static gerne_status run(gn_cli *cli)
         gn_hint(cli->ctx, "'gerne help' lists the commands");
         return GERNE_EUSAGE;
     }
-    gn_cli other = {.ctx = cli->ctx, .arena = cli->arena};
-    GN_TRY(gn_config_new(cli->ctx, &other.config));
-    gerne_status status = gn_setup_command(&other, command);
-    if (status == GERNE_OK)
-        status = gn_print_help(&other, command, &cli->output);
-    gn_config_close(other.config);
-    return status;
+    return gn_print_help(cli, command, &cli->output);
 }
 
 const gn_command gn_command_help = {
@@ -178,6 +177,7 @@ const gn_command gn_command_help = {
     .arguments = "[COMMAND]",
     .summary = "Describe a command with all its keys",
     .max_arguments = 1,
+    .word = gn_command_name,
     .setup = setup,
     .run = run,
 };
