@@ -99,9 +99,9 @@ gerne_status gn_command_line(gn_cli *cli, const char *command, const char **out)
 
 static const gn_option common_options[] = {
     {"json", GN_BOOL, offsetof(gn_cli, json), .fallback = "false",
-     .help = "print one JSON document on the standard output", .flags = GN_NO_HASH},
+     .help = "print one JSON document to standard output", .flags = GN_NO_HASH},
     {"quiet", GN_BOOL, offsetof(gn_cli, quiet), .fallback = "false",
-     .help = "print no progress and no log lines", .flags = GN_NO_HASH},
+     .help = "suppress progress and log lines", .flags = GN_NO_HASH},
 };
 
 gerne_status gn_add_common_options(gn_cli *cli)

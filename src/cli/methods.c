@@ -10,7 +10,7 @@ static const char *need_words(const gn_method *m)
     case GN_ATTRIBUTES_GROUPS:
         return "used; unknown: classes are the groups";
     default:
-        return "used; unknown: guessed from a biased model";
+        return "used; unknown: estimated with a biased model";
     }
 }
 

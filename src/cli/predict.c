@@ -23,17 +23,17 @@ static const gn_option options[] = {
 
 static const char help[] =
     "Runs a network over data and prints a CSV: index,y,a,split,pred,prob_<class>... with the\n"
-    "original labels; index is the sample's row in its file or folder listing, y and a stay empty\n"
-    "where the data has none. 'gerne eval --predictions' reads it.\n"
+    "original labels; index is the sample's row in its file or folder listing, y and a are empty\n"
+    "for unlabelled data. 'gerne eval --predictions' reads it.\n"
     "\n"
     "  gerne predict runs/birds > test.csv\n"
     "  gerne predict runs/birds --data.dir photos --top 3\n"
     "  gerne predict resnet50.safetensors --model.arch resnet50 --data.format images \\\n"
     "      --data.dir photos --data.resize 224 --top 5\n"
     "\n"
-    "A run predicts on its own data unless data.* keys name other; a folder of images without\n"
-    "labels is fine. A file of weights needs data.* keys, and --model.arch where it does not tell\n"
-    "its network (best.safetensors of a run does).\n";
+    "A run predicts on its own data unless data.* keys name other data; a folder of unlabelled\n"
+    "images will do. A file of weights needs data.* keys, and --model.arch unless its metadata\n"
+    "name the network (as those of a run's best.safetensors do).\n";
 
 static gerne_status setup(gn_cli *cli)
 {
@@ -248,7 +248,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_predict = {
     .name = "predict",
     .arguments = "RUN|WEIGHTS",
-    .summary = "Predict the classes of samples, labelled or not",
+    .summary = "Predict the classes of labelled or unlabelled samples",
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,

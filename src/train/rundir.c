@@ -58,7 +58,7 @@ gerne_status gn_rundir_start(gn_trainer *t)
     t->made_dir = !gn_path_exists(t->dir);
     GN_TRY(gn_make_directory(ctx, t->dir));
     GN_TRY(gn_rundir_lock(ctx, t->dir, &t->lock));
-    GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* somebody may have been faster */
+    GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* another process may have been faster */
     t->fresh = true;
     GN_TRY(gn_path_of(t, "config.yaml", &path));
     gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
@@ -153,7 +153,8 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     snprintf(threads[1], sizeof threads[1], "%d", gn_device_threads(t->device));
     if (strcmp(threads[0], threads[1]) != 0)
         return differs(t, "the number of threads", threads[0], threads[1]);
-    return differs(t, "the file model.weights", "other content", "one content");
+    return gn_fail(ctx, GERNE_EUSAGE, "'%s' cannot be resumed: the file model.weights has changed",
+                   t->dir);
 }
 
 gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory, gn_settings *out)
