@@ -70,7 +70,7 @@ static gerne_status setup(gn_cli *cli)
     gn_eval_options *given = cli->options;
     GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Evaluation", options,
                          sizeof options / sizeof options[0], given));
-    return gn_use_options_add(cli, &given->use);
+    return gn_trained_options_add(cli->ctx, cli->config, &given->use);
 }
 
 static gerne_status check_usage(gn_cli *cli)

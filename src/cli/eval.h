@@ -2,8 +2,9 @@
 #ifndef GN_CLI_EVAL_H
 #define GN_CLI_EVAL_H
 
-#include "cli/use_model.h"
+#include "cli/command.h"
 #include "metrics/metrics.h"
+#include "train/trained_options.h"
 
 typedef struct gn_eval_options {
     const char *predictions, *compare;
@@ -13,7 +14,7 @@ typedef struct gn_eval_options {
     double min_wga, min_gba, max_regression;
     bool gate_ci;
     int64_t resamples;
-    gn_use_options use; /* of a model */
+    gn_trained_options use; /* of a model */
 } gn_eval_options;
 
 /* Judges what the run or file of weights in the first argument says about its data. */

@@ -5,8 +5,9 @@
 #define OPTION(key) offsetof(gn_model_options, key)
 
 const gn_option gn_model_option_table[] = {
-    {"arch", GN_TEXT, OPTION(arch), .fallback = "mlp",
-     .help = "the network; 'gerne models' lists them"},
+    {"arch", GN_TEXT, OPTION(arch), .fallback = "auto",
+     .help = "network, see 'gerne models'; auto: mlp for features, synthetic and c-mnist, resnet20 "
+             "for images below 64 pixels, else resnet18"},
     {"hidden", GN_INTS, OPTION(hidden), .fallback = "100,100,100", .min = 1, .max = 1e6,
      .help = "widths of the hidden layers (mlp)"},
     {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,

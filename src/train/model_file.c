@@ -166,8 +166,7 @@ gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *ne
 
 static gerne_status bad(gerne_ctx *ctx, const gn_model_file *file, const char *key)
 {
-    return gn_fail(ctx, GERNE_EDATA, "'%s': the metadata '%s' is not what gerne writes", file->path,
-                   key);
+    return gn_fail(ctx, GERNE_EDATA, "'%s': the metadata '%s' is invalid", file->path, key);
 }
 
 /* *out is NULL when the key is not there. */

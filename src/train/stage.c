@@ -19,21 +19,24 @@ static uint64_t seed_of(const gn_trainer *t, int network)
     return (uint64_t)t->config->top.seed + place * 0x9E3779B97F4A7C15U;
 }
 
-static void set_budget(gn_trainer *t)
+/* Steps of a stage whose epochs have so many. */
+static int64_t budget(const gn_trainer *t, const gn_stage *stage, double epoch_steps)
 {
     const gn_train_options *train = &t->config->train;
-    const gn_stage *stage = t->run.stage;
-    size_t drawn =
-        t->run.method->plain_batches ? t->run.batch : (size_t)t->run.classes * t->run.per_class;
-    t->epoch_steps = (double)t->run.epoch_samples / (double)drawn;
-    double steps = train->steps ? (double)train->steps : train->epochs * t->epoch_steps;
+    double steps = train->steps ? (double)train->steps : train->epochs * epoch_steps;
     if (stage->share > 0)
         steps *= stage->share;
     else if (stage->epochs > 0)
-        steps = stage->epochs * t->epoch_steps;
-    t->run.steps = (int64_t)ceil(steps - 1e-9);
-    if (t->run.steps < 1)
-        t->run.steps = 1;
+        steps = stage->epochs * epoch_steps;
+    return steps > 1 ? (int64_t)ceil(steps - 1e-9) : 1;
+}
+
+static void set_budget(gn_trainer *t)
+{
+    size_t drawn =
+        t->run.method->plain_batches ? t->run.batch : (size_t)t->run.classes * t->run.per_class;
+    t->epoch_steps = (double)t->run.epoch_samples / (double)drawn;
+    t->run.steps = budget(t, t->run.stage, t->epoch_steps);
 }
 
 /* Samples that run at once: a whole batch where its samples meet, else what fits the cache. */
@@ -182,19 +185,37 @@ void gn_update_average(gn_trainer *t)
         t->average[i] = old * t->average[i] + new *block.values[i];
 }
 
+/* "best val WGA 53.0 %", or nothing before the first evaluation. */
+static void best_words(const gn_trainer *t, char *words, size_t size)
+{
+    static const char *const names[] = {"GBA",          "WGA",      "worst class",
+                                        "balanced acc", "mean acc", "minority acc"};
+    bool own = t->run.stage->keep == GN_KEEP_BALANCED_ACC;
+    bool on_test = t->config->select.split == GN_SELECT_TEST && !own;
+    int metric = own ? GN_METRIC_BALANCED_ACC : t->config->select.metric;
+    if (t->at.best.step)
+        snprintf(words, size, ", best %s %s %.1f %%", on_test ? "test" : "val", names[metric],
+                 100 * t->at.best.value);
+}
+
+/* Counts the steps of all stages; those of other stages are what the configuration says. */
 static gerne_status report_progress(gn_trainer *t, double started, int64_t first)
 {
-    char detail[160], quality[48] = "";
+    char detail[160], best[64] = "";
     double seconds = gn_seconds() - started;
     double rate = seconds > 0 ? (double)(t->at.step - first) / seconds : 0;
-    if (t->at.best.step)
-        snprintf(quality, sizeof quality, ", best %.2f%%", 100 * t->at.best.value);
-    snprintf(detail, sizeof detail, "%s%sloss %.4f, %.0f samples/s%s",
-             t->stage_count > 1 ? t->run.stage->name : "", t->stage_count > 1 ? " " : "",
-             t->step_loss, rate * (double)t->run.epoch_samples / t->epoch_steps, quality);
+    int64_t before = 0, after = 0;
+    for (int i = 0; i < t->stage_count; i++)
+        *(i < t->run.stage_index ? &before : &after) +=
+            i == t->run.stage_index ? 0 : budget(t, &t->stages[i], t->epoch_steps);
+    best_words(t, best, sizeof best);
+    snprintf(detail, sizeof detail, "%s%s%sloss %.4f%s, %.0f samples/s",
+             t->stage_count > 1 ? "stage " : "", t->stage_count > 1 ? t->run.stage->name : "",
+             t->stage_count > 1 ? ", " : "", t->step_loss, best,
+             rate * (double)t->run.epoch_samples / t->epoch_steps);
     const gerne_progress progress = {.what = "train",
-                                     .done = (uint64_t)t->at.step,
-                                     .total = (uint64_t)t->run.steps,
+                                     .done = (uint64_t)(before + t->at.step),
+                                     .total = (uint64_t)(before + t->run.steps + after),
                                      .detail = detail};
     return gn_progress(t->run.ctx, &progress);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "debias/describe.h"
+#include "train/default_network.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -220,6 +221,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
         gn_sha256_hex(digest, t->weights_digest);
     }
     GN_TRY(open_data(t));
+    GN_TRY(gn_settle_architecture(run->ctx, c, t->data));
     GN_TRY(settle_attributes(t));
     GN_TRY(take_labels(t));
     GN_TRY(settle_sizes(t));
