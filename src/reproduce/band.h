@@ -10,10 +10,10 @@
 #define GN_BAND_LEAST 1.0
 double gn_band(const gn_paper_figure *paper);
 
-typedef enum gn_verdict { GN_NO_VERDICT, GN_INSIDE, GN_ABOVE, GN_BELOW } gn_verdict;
+typedef enum gn_agreement { GN_NOT_COMPARED, GN_INSIDE, GN_ABOVE, GN_BELOW } gn_agreement;
 
-/* GN_NO_VERDICT when either side is missing. */
-gn_verdict gn_judge_band(const gn_spread *ours, const gn_paper_figure *paper);
-const char *gn_verdict_name(gn_verdict verdict);
+/* GN_NOT_COMPARED when either side is missing. */
+gn_agreement gn_agreement_of(const gn_spread *ours, const gn_paper_figure *paper);
+const char *gn_agreement_name(gn_agreement agreement);
 
 #endif

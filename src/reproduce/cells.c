@@ -1,16 +1,21 @@
 #include "reproduce/cells.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { CELLS_MAX = 512, GRID_MAX = 4096 };
+enum { CELLS_MAX = 512 };
 
-static const char *const column_names[] = {"table",   "dataset", "ratio", "setting",  "method",
-                                           "variant", "budget",  "base",  "overrides"};
-enum { COLUMNS = sizeof column_names / sizeof column_names[0] };
+/* ---- cells.csv ---- */
 
-gerne_status gn_cell_path(gerne_ctx *ctx, gn_arena *arena, const char *const *parts, size_t count,
-                          const char **out)
+/* The columns of cells.csv; those of the path come in its order. */
+enum { TABLE, DATASET, RATIO, SETTING, METHOD, VARIANT, BUDGET, BASE, OVERRIDES, COLUMNS };
+static const char *const column_names[COLUMNS] = {
+    "table", "dataset", "ratio", "setting", "method", "variant", "budget", "base", "overrides"};
+
+/* The parts that are not empty, with slashes between them. */
+static gerne_status join_path(gerne_ctx *ctx, gn_arena *arena, const char *const *parts,
+                              size_t count, const char **out)
 {
     gn_text text = {0};
     gerne_status status = GERNE_OK;
@@ -29,12 +34,31 @@ static gerne_status read_cell(gerne_ctx *ctx, gn_arena *arena, gn_csv *csv, cons
     const char *texts[COLUMNS];
     for (size_t i = 0; i < COLUMNS; i++)
         GN_TRY(gn_arena_copy_text(ctx, arena, gn_csv_cell(csv, columns[i]), &texts[i]));
-    *cell = (gn_cell){texts[0], texts[1], texts[2], texts[3], texts[4], texts[5],
-                      texts[6], texts[7], NULL,     texts[8], NULL};
-    return gn_cell_path(ctx, arena, texts + 1, 5, &cell->path);
+    *cell = (gn_cell){.ratio = texts[RATIO],
+                      .setting = texts[SETTING],
+                      .method = texts[METHOD],
+                      .variant = texts[VARIANT],
+                      .title = strcmp(texts[METHOD], "gerne") == 0 ? "GERNE" : texts[METHOD],
+                      .dataset = gn_paper_dataset_find(texts[DATASET]),
+                      .paper = {NAN, NAN},
+                      .budget = texts[BUDGET],
+                      .base_name = texts[BASE],
+                      .overrides = texts[OVERRIDES]};
+    GN_TRY(join_path(ctx, arena, texts + DATASET, BUDGET - DATASET, &cell->path));
+    return cell->dataset ? GERNE_OK
+                         : gn_csv_fail(csv, GERNE_EINTERNAL, (ptrdiff_t)columns[DATASET],
+                                       "a dataset that nobody knows");
 }
 
-static gerne_status read_all(gerne_ctx *ctx, gn_arena *arena, gn_csv *csv, gn_cells *out)
+static bool is_asked(gn_csv *csv, const size_t *columns, const char *what, const char *budget)
+{
+    const char *own = gn_csv_cell(csv, columns[BUDGET]);
+    return (!what || strcmp(gn_csv_cell(csv, columns[TABLE]), what) == 0) &&
+           (!budget || !own[0] || strcmp(own, budget) == 0);
+}
+
+static gerne_status read_rows(gerne_ctx *ctx, gn_arena *arena, gn_csv *csv, const char *what,
+                              const char *budget, gn_cells *out)
 {
     size_t columns[COLUMNS];
     for (size_t i = 0; i < COLUMNS; i++)
@@ -44,127 +68,125 @@ static gerne_status read_all(gerne_ctx *ctx, gn_arena *arena, gn_csv *csv, gn_ce
         GN_TRY(gn_csv_next(csv, &more));
         if (!more)
             return GERNE_OK;
+        if (!is_asked(csv, columns, what, budget))
+            continue;
         if (out->count == CELLS_MAX)
             return gn_csv_fail(csv, GERNE_EINTERNAL, -1, "more than %d cells", CELLS_MAX);
         GN_TRY(read_cell(ctx, arena, csv, columns, &out->list[out->count++]));
     }
 }
 
-gerne_status gn_cells_read(gerne_ctx *ctx, gn_arena *arena, gn_cells *out)
+gerne_status gn_cells_read(gerne_ctx *ctx, gn_arena *arena, const char *what, const char *budget,
+                           gn_cells *out)
 {
     gn_csv *csv;
     *out = (gn_cells){0};
     GN_TRY(gn_paper_open(ctx, "cells.csv", &csv));
-    gerne_status status = read_all(ctx, arena, csv, out);
+    gerne_status status = read_rows(ctx, arena, csv, what, budget, out);
     gn_csv_close(csv);
     return status;
 }
 
-/* ---- settings ---- */
+/* ---- all cells of a table or figure ---- */
 
-/* The parts of a copy of text, which is cut at the separator. */
-static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, char separator,
-                          const char ***out, size_t *count)
+typedef struct maker {
+    gerne_ctx *ctx;
+    gn_arena *arena;
+    const gn_reproduce_options *options;
+    gn_cells configured, all;
+} maker;
+
+static const gn_cell *find_configured(const maker *m, const char *path)
 {
-    size_t parts = 1;
-    char *copy;
-    for (const char *c = text; *c; c++)
-        parts += *c == separator;
-    GN_TRY(gn_arena_alloc(ctx, arena, strlen(text) + 1, 1, &copy));
-    GN_TRY(gn_arena_alloc(ctx, arena, parts, sizeof **out, out));
-    memcpy(copy, text, strlen(text) + 1);
-    *count = 0;
-    for (char *start = copy; start;) {
-        char *end = strchr(start, separator);
-        if (end)
-            *end = '\0';
-        if (*start)
-            (*out)[(*count)++] = start;
-        start = end ? end + 1 : NULL;
+    for (size_t i = 0; i < m->configured.count; i++)
+        if (strcmp(m->configured.list[i].path, path) == 0)
+            return &m->configured.list[i];
+    return NULL;
+}
+
+static gerne_status add_cell(maker *m, const gn_cell *cell)
+{
+    if (m->all.count == CELLS_MAX)
+        return gn_fail(m->ctx, GERNE_EINTERNAL, "more than %d cells", CELLS_MAX);
+    m->all.list[m->all.count++] = *cell;
+    return GERNE_OK;
+}
+
+/* A column's name is "dataset/ratio" or "dataset". */
+static gerne_status add_of_table(maker *m, const gn_paper_row *row, const char *column,
+                                 const gn_paper_figure *figure)
+{
+    char dataset[64];
+    const char *slash = strchr(column, '/');
+    const char *const parts[] = {column, row->setting, row->method};
+    snprintf(dataset, sizeof dataset, "%.*s", (int)strcspn(column, "/"), column);
+    gn_cell cell = {.ratio = slash ? slash + 1 : "",
+                    .setting = row->setting,
+                    .method = row->method,
+                    .variant = "",
+                    .budget = "",
+                    .dataset = gn_paper_dataset_find(dataset)};
+    GN_TRY(join_path(m->ctx, m->arena, parts, 3, &cell.path));
+    const gn_cell *configured = find_configured(m, cell.path);
+    if (configured)
+        cell = *configured;
+    else if (isnan(figure->mean))
+        return GERNE_OK; /* a place that the paper leaves empty */
+    if (!cell.dataset)
+        return gn_fail(m->ctx, GERNE_EINTERNAL, "%s: a dataset that nobody knows", cell.path);
+    cell.title = row->title;
+    cell.paper = *figure;
+    return add_cell(m, &cell);
+}
+
+static gerne_status make_of_table(maker *m)
+{
+    gn_paper_table table;
+    GN_TRY(gn_paper_table_read(m->ctx, m->arena, m->options->what, &table));
+    for (size_t c = 0; c < table.column_count; c++)
+        for (size_t r = 0; r < table.row_count; r++)
+            GN_TRY(add_of_table(m, &table.rows[r], table.columns[c], &table.rows[r].figures[c]));
+    return GERNE_OK;
+}
+
+/* The two rows of appendix G with a configuration of the user's: its data, network and method. */
+static gerne_status make_of_own(maker *m)
+{
+    static const gn_paper_dataset own = {.name = "own",
+                                         .title = "the configuration's data",
+                                         .metric = "wga",
+                                         .metric_title = "worst-group accuracy",
+                                         .folder = ""};
+    static const char *const settings[] = {"test", "folds"};
+    static const char *const overrides[] = {
+        "data.train_on=val select.split=test train.log_test=true",
+        "data.train_on=val data.fold=1/3+2/3+3/3 train.log_test=true"};
+    gn_settings file = {.arena = m->arena};
+    const char *method;
+    gerne_status status = gn_settings_read(m->ctx, m->options->dataset, &file);
+    const gn_setting *name = gn_settings_find(&file, "method.name");
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(m->ctx, m->arena,
+                                    name && name->count ? name->items[0] : "gerne", &method);
+    gn_settings_free(&file);
+    GN_TRY(status);
+    for (int i = 0; i < 2; i++) {
+        const char *const parts[] = {"own", settings[i], method};
+        gn_cell cell = {.ratio = "",
+                        .setting = settings[i],
+                        .method = method,
+                        .variant = "",
+                        .title = method,
+                        .dataset = &own,
+                        .paper = {NAN, NAN},
+                        .budget = "",
+                        .base_name = m->options->dataset,
+                        .is_own = true,
+                        .overrides = overrides[i]};
+        GN_TRY(join_path(m->ctx, m->arena, parts, 3, &cell.path));
+        GN_TRY(add_cell(m, &cell));
     }
     return GERNE_OK;
-}
-
-static gerne_status add_override(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
-                                 const char *word, gn_cell_settings *out)
-{
-    const char *equals = strchr(word, '=');
-    char key[64];
-    const char **values;
-    size_t count;
-    if (!equals || equals == word || !equals[1] || (size_t)(equals - word) >= sizeof key)
-        return gn_fail(ctx, GERNE_EINTERNAL, "cells.csv, %s: '%s' is not key=value", cell->path,
-                       word);
-    snprintf(key, sizeof key, "%.*s", (int)(equals - word), word);
-    GN_TRY(split(ctx, arena, equals + 1, '|', &values, &count));
-    if (count > 1)
-        return gn_settings_add(ctx, &out->axes, key, values, count, true, 0);
-    GN_TRY(split(ctx, arena, equals + 1, '+', &values, &count));
-    return gn_settings_add(ctx, count > 1 ? &out->folds : &out->fixed, key, values, count,
-                           count > 1, 0);
-}
-
-static gerne_status read_base(gerne_ctx *ctx, const gn_cell *cell, gn_settings *out)
-{
-    char name[128];
-    if (cell->file)
-        return gn_settings_read(ctx, cell->file, out);
-    snprintf(name, sizeof name, "%s.yaml", cell->base);
-    const gn_embedded_file *file = gn_paper_file(name);
-    if (!file)
-        return gn_fail(ctx, GERNE_EINTERNAL, "cells.csv, %s: no file '%s'", cell->path, name);
-    return gn_settings_parse(ctx, file->bytes, file->size, name, out);
-}
-
-static gerne_status read_settings(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
-                                  gn_cell_settings *out)
-{
-    GN_TRY(read_base(ctx, cell, &out->base));
-    const char **words;
-    size_t count;
-    GN_TRY(split(ctx, arena, cell->overrides, ' ', &words, &count));
-    for (size_t i = 0; i < count; i++)
-        GN_TRY(add_override(ctx, arena, cell, words[i], out));
-    if (gn_grid_size(&out->axes) > GRID_MAX)
-        return gn_fail(ctx, GERNE_EINTERNAL, "cells.csv, %s: a grid of more than %d points",
-                       cell->path, GRID_MAX);
-    return GERNE_OK;
-}
-
-gerne_status gn_cell_settings_read(gerne_ctx *ctx, gn_arena *arena, const gn_cell *cell,
-                                   gn_cell_settings *out)
-{
-    *out =
-        (gn_cell_settings){{.arena = arena}, {.arena = arena}, {.arena = arena}, {.arena = arena}};
-    gerne_status status = read_settings(ctx, arena, cell, out);
-    if (status != GERNE_OK)
-        gn_cell_settings_free(out);
-    return status;
-}
-
-void gn_cell_settings_free(gn_cell_settings *settings)
-{
-    gn_settings_free(&settings->base);
-    gn_settings_free(&settings->fixed);
-    gn_settings_free(&settings->axes);
-    gn_settings_free(&settings->folds);
-}
-
-/* ---- grids ---- */
-
-size_t gn_grid_size(const gn_settings *axes)
-{
-    size_t size = 1;
-    for (size_t i = 0; i < axes->count && size <= GRID_MAX; i++)
-        size *= axes->list[i].count;
-    return size;
-}
-
-const char *gn_grid_value(const gn_settings *axes, size_t point, size_t axis)
-{
-    for (size_t i = axes->count; i-- > axis + 1;)
-        point /= axes->list[i].count;
-    return axes->list[axis].items[point % axes->list[axis].count];
 }
 
 /* ---- choosing ---- */
@@ -197,4 +219,112 @@ bool gn_word_chosen(const char *word, const char *list)
         start = end ? end + 1 : NULL;
     }
     return !list;
+}
+
+/* All paths and their prefixes, for the nearest name. */
+static const char *nearest_path(maker *m, const char *text)
+{
+    const char **names;
+    size_t count = 0;
+    if (gn_arena_alloc(m->ctx, m->arena, m->all.count * 5, sizeof *names, &names) != GERNE_OK)
+        return NULL;
+    for (size_t i = 0; i < m->all.count; i++)
+        for (const char *c = m->all.list[i].path; count < m->all.count * 5; c++) {
+            if (*c != '/' && *c)
+                continue;
+            char *part;
+            size_t length = (size_t)(c - m->all.list[i].path);
+            if (gn_arena_alloc(m->ctx, m->arena, length + 1, 1, &part) != GERNE_OK)
+                return NULL;
+            memcpy(part, m->all.list[i].path, length);
+            names[count++] = part;
+            if (!*c)
+                break;
+        }
+    return gn_nearest(text, names, count);
+}
+
+static const char *nearest_method(maker *m, const char *text)
+{
+    const char **names;
+    if (gn_arena_alloc(m->ctx, m->arena, m->all.count, sizeof *names, &names) != GERNE_OK)
+        return NULL;
+    for (size_t i = 0; i < m->all.count; i++)
+        names[i] = m->all.list[i].method;
+    return gn_nearest(text, names, m->all.count);
+}
+
+/* Every part of a comma-separated list must take something. */
+static gerne_status check_list(maker *m, const char *list, bool is_path)
+{
+    char part[256];
+    for (const char *start = list; start;) {
+        const char *end = strchr(start, ',');
+        size_t length = end ? (size_t)(end - start) : strlen(start);
+        snprintf(part, sizeof part, "%.*s", (int)length, start);
+        size_t hits = 0;
+        for (size_t i = 0; i < m->all.count; i++)
+            hits += is_path ? gn_path_chosen(m->all.list[i].path, part)
+                            : gn_word_chosen(m->all.list[i].method, part);
+        if (!hits) {
+            const char *near = is_path ? nearest_path(m, part) : nearest_method(m, part);
+            gn_fail(m->ctx, GERNE_EUSAGE, "%s has no %s '%s'", m->options->what,
+                    is_path ? "cell" : "method", part);
+            if (near)
+                gn_hint(m->ctx, "did you mean '%s'? 'gerne reproduce %s --list' shows all", near,
+                        m->options->what);
+            else
+                gn_hint(m->ctx, "'gerne reproduce %s --list' shows all", m->options->what);
+            return GERNE_EUSAGE;
+        }
+        start = end ? end + 1 : NULL;
+    }
+    return GERNE_OK;
+}
+
+static gerne_status choose(maker *m, gn_cells *out)
+{
+    GN_TRY(check_list(m, m->options->only, true));
+    GN_TRY(check_list(m, m->options->method, false));
+    GN_TRY(gn_arena_alloc(m->ctx, m->arena, m->all.count + 1, sizeof *out->list, &out->list));
+    for (size_t i = 0; i < m->all.count; i++) {
+        const gn_cell *cell = &m->all.list[i];
+        if (!gn_path_chosen(cell->path, m->options->only) ||
+            !gn_word_chosen(cell->method, m->options->method))
+            continue;
+        out->list[out->count] = *cell;
+        GN_TRY(gn_cell_settle(m->ctx, m->arena, &m->options->places, &out->list[out->count++]));
+    }
+    if (out->count)
+        return GERNE_OK;
+    gn_fail(m->ctx, GERNE_EUSAGE, "no cell of %s has both '%s' and method '%s'", m->options->what,
+            m->options->only ? m->options->only : "", m->options->method ? m->options->method : "");
+    gn_hint(m->ctx, "'gerne reproduce %s --list' shows all", m->options->what);
+    return GERNE_EUSAGE;
+}
+
+gerne_status gn_cells_make(gerne_ctx *ctx, gn_arena *arena, const gn_reproduce_options *options,
+                           gn_cells *out)
+{
+    maker m = {.ctx = ctx, .arena = arena, .options = options};
+    *out = (gn_cells){0};
+    GN_TRY(gn_cells_read(ctx, arena, options->what, options->budget, &m.configured));
+    GN_TRY(gn_arena_alloc(ctx, arena, CELLS_MAX, sizeof *m.all.list, &m.all.list));
+    if (options->dataset)
+        GN_TRY(make_of_own(&m));
+    else if (strncmp(options->what, "table", 5) == 0)
+        GN_TRY(make_of_table(&m));
+    else
+        m.all = m.configured; /* figures are in cells.csv alone */
+    gerne_status status = choose(&m, out);
+    if (status != GERNE_OK)
+        gn_cells_free(out);
+    return status;
+}
+
+void gn_cells_free(gn_cells *cells)
+{
+    for (size_t i = 0; i < cells->count; i++)
+        gn_cell_settings_free(&cells->list[i]);
+    cells->count = 0;
 }

@@ -12,10 +12,11 @@
 
 enum { POINTS_MAX = 16 };
 
+static const gn_figure_axis epochs = {"epoch", "", false};
+
 /* The paper's drawing for one beta. */
 typedef struct drawing {
-    double epoch[POINTS_MAX], no_sd[POINTS_MAX];
-    double losses[3][POINTS_MAX], test[POINTS_MAX];
+    double epoch[POINTS_MAX], losses[3][POINTS_MAX], test[POINTS_MAX];
     size_t count;
 } drawing;
 
@@ -43,7 +44,6 @@ static gerne_status read_rows(gn_csv *csv, double beta, drawing *out)
         for (int k = 0; k < 3; k++)
             out->losses[k][i] = v[2 + k];
         out->test[i] = v[7];
-        out->no_sd[i] = NAN;
     }
 }
 
@@ -59,7 +59,7 @@ static gerne_status read_drawing(gn_reproduction *r, double beta, drawing *out)
 
 static gn_track drawn(drawing *d, double *values)
 {
-    return (gn_track){d->epoch, values, d->no_sd, d->count};
+    return (gn_track){d->epoch, values, NULL, d->count};
 }
 
 /* L_b is not computed where beta = 0, nor L_lb where beta = -1: the log has zeros there. */
@@ -78,15 +78,16 @@ static gerne_status add_losses(gn_reproduction *r, const char *variant, const gn
     static const char *const names[] = {"L_b", "L_lb", "L_ext"};
     char words[64];
     snprintf(words, sizeof words, "Losses, %s", variant);
-    json_t *figure = gn_add_figure(r, words, "epoch", false, "loss", "");
+    json_t *figure =
+        gn_figure_add(r->figures, words, epochs, (gn_figure_axis){"loss", "", false}, NULL);
     for (int k = 0; k < 3; k++) {
         gn_track curve;
         GN_TRY(gn_track_of(r, curves, "train", keys[k], &curve));
         drop_if_zero(&curve);
-        GN_TRY(gn_add_series(r, figure, names[k], &curve, 1, false));
+        GN_TRY(gn_figure_add_series(r->ctx, figure, names[k], &curve, 1, false));
         snprintf(words, sizeof words, "%s, paper", names[k]);
         curve = drawn(paper, paper->losses[k]);
-        GN_TRY(gn_add_series(r, figure, words, &curve, 1, true));
+        GN_TRY(gn_figure_add_series(r->ctx, figure, words, &curve, 1, true));
     }
     return GERNE_OK;
 }
@@ -102,14 +103,15 @@ static gerne_status add_accuracies(gn_reproduction *r, const char *variant,
                 {"val", "minority_acc", "validation, minority"}};
     char words[64];
     snprintf(words, sizeof words, "Accuracy, %s", variant);
-    json_t *figure = gn_add_figure(r, words, "epoch", false, "accuracy", "%");
+    json_t *figure =
+        gn_figure_add(r->figures, words, epochs, (gn_figure_axis){"accuracy", "%", false}, NULL);
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         gn_track curve;
         GN_TRY(gn_track_of(r, curves, list[i].part, list[i].key, &curve));
-        GN_TRY(gn_add_series(r, figure, list[i].name, &curve, 100, false));
+        GN_TRY(gn_figure_add_series(r->ctx, figure, list[i].name, &curve, 100, false));
     }
     gn_track curve = drawn(paper, paper->test);
-    return gn_add_series(r, figure, "test, paper", &curve, 1, true);
+    return gn_figure_add_series(r->ctx, figure, "test, paper", &curve, 1, true);
 }
 
 static double paper_plateau(const drawing *paper)
@@ -145,9 +147,10 @@ static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, const char *var
                                                               : "no");
 }
 
-static gerne_status add_beta(gn_reproduction *r, size_t slot, gn_sheet *sheet, json_t *overview)
+static gerne_status add_beta(gn_reproduction *r, const gn_cell *cell, gn_sheet *sheet,
+                             json_t *overview)
 {
-    const char *variant = r->slots.list[slot].variant;
+    const char *variant = cell->variant;
     const char *equals = strchr(variant, '=');
     double beta = NAN;
     drawing paper;
@@ -156,13 +159,13 @@ static gerne_status add_beta(gn_reproduction *r, size_t slot, gn_sheet *sheet, j
     if (!equals || !gn_parse_double(equals + 1, &beta))
         return gn_fail(r->ctx, GERNE_EINTERNAL, "cells.csv: '%s' names no beta", variant);
     GN_TRY(read_drawing(r, beta, &paper));
-    gerne_status status = gn_run_logs_read(r, slot, 0, &curves);
+    gerne_status status = gn_run_logs_read(r, cell, 0, &curves);
     if (status == GERNE_OK)
         status = add_row(r, sheet, variant, &curves, &paper);
     if (status == GERNE_OK)
         status = gn_track_of(r, &curves, "test", "gba", &curve);
     if (status == GERNE_OK)
-        status = gn_add_series(r, overview, variant, &curve, 100, false);
+        status = gn_figure_add_series(r->ctx, overview, variant, &curve, 100, false);
     if (status == GERNE_OK && curves.count)
         status = add_losses(r, variant, &curves, &paper);
     if (status == GERNE_OK && curves.count)
@@ -172,7 +175,7 @@ static gerne_status add_beta(gn_reproduction *r, size_t slot, gn_sheet *sheet, j
     char words[64];
     snprintf(words, sizeof words, "%s, paper", variant);
     curve = drawn(&paper, paper.test);
-    return gn_add_series(r, overview, words, &curve, 1, true);
+    return gn_figure_add_series(r->ctx, overview, words, &curve, 1, true);
 }
 
 gerne_status gn_reproduce_fig2(gn_reproduction *r)
@@ -180,15 +183,15 @@ gerne_status gn_reproduce_fig2(gn_reproduction *r)
     static const char *const columns[] = {"beta",     "seeds", "test plateau", "minority",
                                           "majority", "paper", "diff.",        "within 6 points"};
     gn_sheet *sheet;
-    json_t *overview = gn_add_figure(r, "Fig. 2: test accuracy over epochs", "epoch", false,
-                                     "mean accuracy of groups", "%");
+    json_t *overview = gn_figure_add(r->figures, "Fig. 2: test accuracy over epochs", epochs,
+                                     (gn_figure_axis){"mean accuracy of groups", "%", false}, NULL);
     GN_TRY(gn_sheet_new(r->ctx, r->arena, "Plateaus of Fig. 2", columns, 8, &sheet));
     sheet->note =
         "Test split, no checkpoint chosen: mean of all evaluations from epoch 45 on; mean "
         "+- standard deviation over seeds. paper: mean of its points 50 and 70 (epochs "
         "45.5 and 63.6), read from the drawing.";
     r->sheets[r->sheet_count++] = sheet;
-    for (size_t i = 0; i < r->slots.count; i++)
-        GN_TRY(add_beta(r, i, sheet, overview));
+    for (size_t i = 0; i < r->cells.count; i++)
+        GN_TRY(add_beta(r, &r->cells.list[i], sheet, overview));
     return GERNE_OK;
 }

@@ -46,16 +46,15 @@ static double row_of(const side *s, double t, quantity q)
     return (double)NAN;
 }
 
-/* Of the pseudo-groups, over all finished runs of the slot: they depend on t and seed alone. */
-static double pseudo_mean(const gn_reproduction *r, size_t slot, const char *key)
+/* Of the pseudo-groups, over all finished runs of the cell: they depend on t and seed alone. */
+static double pseudo_mean(const gn_reproduction *r, const gn_cell *cell, const char *key)
 {
-    size_t count, n = 0;
+    size_t n = 0;
     double sum = 0;
-    const gn_slot_trial *trials = gn_slot_trials(r, slot, &count);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *value =
-            json_object_get(json_object_get(trials[i].trial->results, "pseudo"), key);
-        if (trials[i].trial->state != GN_TRIAL_DONE || !json_is_number(value))
+    for (size_t i = 0; i < cell->run_count; i++) {
+        const gn_trial *trial = gn_trial_of(r, &cell->runs[i]);
+        const json_t *value = json_object_get(json_object_get(trial->results, "pseudo"), key);
+        if (trial->state != GN_TRIAL_DONE || !json_is_number(value))
             continue;
         sum += json_number_value(value);
         n++;
@@ -63,10 +62,10 @@ static double pseudo_mean(const gn_reproduction *r, size_t slot, const char *key
     return n ? sum / (double)n : (double)NAN;
 }
 
-static double chosen_beta(const gn_slot *slot, const gn_side *chosen)
+static double chosen_beta(const gn_cell *cell, const gn_cell_choice *chosen)
 {
     double beta = NAN;
-    const gn_settings *axes = &slot->settings.axes;
+    const gn_settings *axes = &cell->axes;
     for (size_t a = 0; a < axes->count && chosen->measure.n; a++)
         if (strcmp(axes->list[a].key, "method.beta") == 0 &&
             !gn_parse_double(gn_grid_value(axes, chosen->point, a), &beta))
@@ -74,15 +73,14 @@ static double chosen_beta(const gn_slot *slot, const gn_side *chosen)
     return beta;
 }
 
-static gerne_status add_row(gn_reproduction *r, size_t i, const side *paper, double t,
+static gerne_status add_row(gn_reproduction *r, const gn_cell *cell, const side *paper, double t,
                             gn_sheet *sheet, side *ours, side *oracle)
 {
-    const gn_slot *slot = &r->slots.list[i];
-    const gn_cell_result *result = &r->results[i];
+    const gn_cell_result *result = &cell->result;
     const gn_spread *honest = &result->honest.measure, *best = &result->oracle.measure;
-    double precision = pseudo_mean(r, i, "precision"), recall = pseudo_mean(r, i, "recall");
-    double beta = chosen_beta(slot, &result->honest),
-           best_beta = chosen_beta(slot, &result->oracle);
+    double precision = pseudo_mean(r, cell, "precision"), recall = pseudo_mean(r, cell, "recall");
+    double beta = chosen_beta(cell, &result->honest),
+           best_beta = chosen_beta(cell, &result->oracle);
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, t, 4));
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, precision, 3));
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, row_of(paper, t, PRECISION), 3));
@@ -110,27 +108,26 @@ static gerne_status add_row(gn_reproduction *r, size_t i, const side *paper, dou
 static gerne_status draw(gn_reproduction *r, json_t *figure, side *s, quantity q, const char *name,
                          bool dashed)
 {
-    double none[THRESHOLDS_MAX];
-    for (size_t i = 0; i < s->count; i++)
-        none[i] = NAN;
-    const gn_track curve = {s->values[T], s->values[q], q == ACCURACY ? s->values[SD] : none,
+    const gn_track curve = {s->values[T], s->values[q], q == ACCURACY ? s->values[SD] : NULL,
                             s->count};
-    return gn_add_series(r, figure, name, &curve, 1, dashed);
+    return gn_figure_add_series(r->ctx, figure, name, &curve, 1, dashed);
 }
 
 static gerne_status add_figures(gn_reproduction *r, side *ours, side *oracle, side *paper)
 {
-    json_t *f =
-        gn_add_figure(r, "Fig. 3: accuracy against t", "t", true, "mean accuracy of groups", "%");
+    static const gn_figure_axis t = {"t", "", true},
+                                accuracy = {"mean accuracy of groups", "%", false},
+                                share = {"share", "", false}, beta = {"beta", "", false};
+    json_t *f = gn_figure_add(r->figures, "Fig. 3: accuracy against t", t, accuracy, NULL);
     GN_TRY(draw(r, f, ours, ACCURACY, "chosen on validation", false));
     GN_TRY(draw(r, f, oracle, ACCURACY, "chosen on test (oracle)", false));
     GN_TRY(draw(r, f, paper, ACCURACY, "paper", true));
-    f = gn_add_figure(r, "Fig. 3: pseudo-groups against t", "t", true, "share", "");
+    f = gn_figure_add(r->figures, "Fig. 3: pseudo-groups against t", t, share, NULL);
     GN_TRY(draw(r, f, ours, PRECISION, "precision", false));
     GN_TRY(draw(r, f, ours, RECALL, "recall", false));
     GN_TRY(draw(r, f, paper, PRECISION, "precision, paper", true));
     GN_TRY(draw(r, f, paper, RECALL, "recall, paper", true));
-    f = gn_add_figure(r, "Fig. 3: best beta against t", "t", true, "beta", "");
+    f = gn_figure_add(r->figures, "Fig. 3: best beta against t", t, beta, NULL);
     GN_TRY(draw(r, f, ours, BETA, "chosen on validation", false));
     GN_TRY(draw(r, f, oracle, BETA, "chosen on test (oracle)", false));
     return draw(r, f, paper, BETA, "paper", true);
@@ -145,8 +142,9 @@ static gerne_status note_maximum(gn_reproduction *r, const side *s, const char *
             best = i;
     if (s->count < 2)
         return GERNE_OK;
-    return gn_note(r, "%s: the highest accuracy, %.2f %%, is at t = %g (the paper's at 0.003)", how,
-                   s->values[ACCURACY][best], s->values[T][best]);
+    return gn_reproduction_note(
+        r, "%s: the highest accuracy, %.2f %%, is at t = %g (the paper's at 0.003)", how,
+        s->values[ACCURACY][best], s->values[T][best]);
 }
 
 gerne_status gn_reproduce_fig3(gn_reproduction *r)
@@ -162,13 +160,13 @@ gerne_status gn_reproduce_fig3(gn_reproduction *r)
                   "ours: beta and checkpoint chosen on validation; oracle: chosen on test, as the "
                   "paper's figure is.";
     r->sheets[r->sheet_count++] = sheet;
-    for (size_t i = 0; i < r->slots.count; i++) {
-        const char *equals = strchr(r->slots.list[i].variant, '=');
+    for (size_t i = 0; i < r->cells.count; i++) {
+        const gn_cell *cell = &r->cells.list[i];
+        const char *equals = strchr(cell->variant, '=');
         double t;
         if (!equals || !gn_parse_double(equals + 1, &t))
-            return gn_fail(r->ctx, GERNE_EINTERNAL, "cells.csv: '%s' names no t",
-                           r->slots.list[i].variant);
-        GN_TRY(add_row(r, i, &paper, t, sheet, &ours, &oracle));
+            return gn_fail(r->ctx, GERNE_EINTERNAL, "cells.csv: '%s' names no t", cell->variant);
+        GN_TRY(add_row(r, cell, &paper, t, sheet, &ours, &oracle));
     }
     GN_TRY(note_maximum(r, &ours, "chosen on validation"));
     GN_TRY(note_maximum(r, &oracle, "chosen on test (oracle)"));

@@ -9,46 +9,47 @@
 
 /* ---- <what>.json ---- */
 
-static json_t *side_json(gn_reproduction *r, size_t i, const gn_side *side)
+static json_t *choice_json(gn_reproduction *r, const gn_cell *cell, const gn_cell_choice *choice)
 {
-    if (!side->measure.n)
+    if (!choice->measure.n)
         return json_null();
-    const gn_slot *s = &r->slots.list[i];
-    const gn_settings *axes = &s->settings.axes;
+    const gn_settings *axes = &cell->axes;
     json_t *chosen = json_object();
     for (size_t a = 0; a < axes->count; a++)
         json_object_set_new(chosen, axes->list[a].key,
-                            json_string(gn_grid_value(axes, side->point, a)));
-    json_t *ci = isnan(side->interval.lo) ? json_null()
-                                          : json_pack("[o,o]", gn_json_number(side->interval.lo),
-                                                      gn_json_number(side->interval.hi));
-    bool judged = gn_slot_comparable(r, s) && !isnan(s->paper.mean);
-    return json_pack("{s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "mean", gn_json_number(side->measure.mean),
-                     "sd", gn_json_number(side->measure.sd), "n", (int)side->measure.n, "ci95", ci,
-                     "difference", gn_json_number(side->measure.mean - s->paper.mean), "band",
-                     judged ? json_string(gn_verdict_name(gn_judge_band(&side->measure, &s->paper)))
+                            json_string(gn_grid_value(axes, choice->point, a)));
+    json_t *ci = isnan(choice->interval.lo)
+                     ? json_null()
+                     : json_pack("[o,o]", gn_json_number(choice->interval.lo),
+                                 gn_json_number(choice->interval.hi));
+    const gn_spread *ours = &choice->measure;
+    bool judged = gn_cell_comparable(r, cell) && !isnan(cell->paper.mean);
+    return json_pack("{s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "mean", gn_json_number(ours->mean), "sd",
+                     gn_json_number(ours->sd), "n", (int)ours->n, "ci95", ci, "difference",
+                     gn_json_number(ours->mean - cell->paper.mean), "band",
+                     judged ? json_string(gn_agreement_name(gn_agreement_of(ours, &cell->paper)))
                             : json_null(),
                      "chosen", chosen);
 }
 
-static json_t *cell_json(gn_reproduction *r, size_t i)
+static json_t *cell_json(gn_reproduction *r, const gn_cell *cell)
 {
-    const gn_slot *s = &r->slots.list[i];
-    const gn_cell_result *o = &r->results[i];
-    json_t *paper =
-        isnan(s->paper.mean)
+    const gn_cell_result *o = &cell->result;
+    const gn_paper_figure *paper = &cell->paper;
+    json_t *figure =
+        isnan(paper->mean)
             ? json_null()
-            : json_pack("{s:o,s:o,s:o}", "mean", gn_json_number(s->paper.mean), "sd",
-                        gn_json_number(s->paper.sd), "band", gn_json_number(gn_band(&s->paper)));
+            : json_pack("{s:o,s:o,s:o}", "mean", gn_json_number(paper->mean), "sd",
+                        gn_json_number(paper->sd), "band", gn_json_number(gn_band(paper)));
     return json_pack(
         "{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s?,s:b,s:b,s:i,s:i,s:i,s:s?,s:o,s:o,s:o}", "cell",
-        s->path, "dataset", s->dataset->name, "ratio", s->ratio, "setting", s->setting, "method",
-        s->method, "variant", s->variant, "metric", s->dataset->metric, "state",
-        gn_slot_state_name(s->state), "reason", s->reason, "hint", s->hint, "frozen", s->frozen,
-        "comparable", s->state == GN_SLOT_RUNNABLE && gn_slot_comparable(r, s), "runs",
-        (int)o->planned, "done", (int)o->done, "failed", (int)o->failed, "failure", o->failure,
-        "honest", side_json(r, i, &o->honest), "oracle", side_json(r, i, &o->oracle), "paper",
-        paper);
+        cell->path, "dataset", cell->dataset->name, "ratio", cell->ratio, "setting", cell->setting,
+        "method", cell->method, "variant", cell->variant, "metric", cell->dataset->metric, "state",
+        gn_cell_state_name(cell->state), "reason", cell->reason, "hint", cell->hint, "frozen",
+        cell->frozen, "comparable", cell->state == GN_CELL_RUNNABLE && gn_cell_comparable(r, cell),
+        "runs", (int)cell->run_count, "done", (int)o->done, "failed", (int)o->failed, "failure",
+        o->failure, "honest", choice_json(r, cell, &o->honest), "oracle",
+        choice_json(r, cell, &o->oracle), "paper", figure);
 }
 
 static json_t *sheets_json(const gn_reproduction *r)
@@ -71,8 +72,8 @@ static json_t *document_json(gn_reproduction *r)
     int counts[4];
     json_t *cells = json_array();
     count_trials(r, counts);
-    for (size_t i = 0; i < r->slots.count; i++)
-        json_array_append_new(cells, cell_json(r, i));
+    for (size_t i = 0; i < r->cells.count; i++)
+        json_array_append_new(cells, cell_json(r, &r->cells.list[i]));
     return json_pack("{s:s,s:s,s:s,s:s,s:I,s:b,s:o,s:O,s:o,s:O}", "gerne", gerne_version(), "what",
                      r->options->what, "title", gn_reproduce_title(r->options->what), "budget",
                      r->options->budget, "seeds", (json_int_t)r->options->seeds, "complete",
@@ -90,7 +91,7 @@ static gerne_status write_study(gn_reproduction *r)
         .kind = "reproduce",
         .title = gn_reproduce_title(r->options->what),
         .command = r->options->command ? r->options->command : "gerne reproduce",
-        .metric = r->slots.list[0].dataset->metric,
+        .metric = r->cells.list[0].dataset->metric,
         .split = "val",
         .notes = r->notes,
         .tables = tables,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "reproduce/reproduction.h"
-#include "study/run.h"
+#include "study/worker.h"
 
 static const struct {
     const char *name, *title;
@@ -34,18 +34,12 @@ const char *gn_reproduce_title(const char *what)
 
 /* ---- what helps everywhere ---- */
 
-const gn_slot_trial *gn_slot_trials(const gn_reproduction *r, size_t slot, size_t *count)
+const gn_trial *gn_trial_of(const gn_reproduction *r, const gn_cell_run *run)
 {
-    size_t first = 0;
-    while (first < r->job_count && r->jobs[first].slot != slot)
-        first++;
-    *count = 0;
-    while (first + *count < r->job_count && r->jobs[first + *count].slot == slot)
-        ++*count;
-    return r->slot_trials + first;
+    return &r->trials.items[run->trial];
 }
 
-gerne_status gn_note(gn_reproduction *r, const char *format, ...)
+gerne_status gn_reproduction_note(gn_reproduction *r, const char *format, ...)
 {
     char words[1024];
     va_list arguments;
@@ -61,10 +55,9 @@ gerne_status gn_note(gn_reproduction *r, const char *format, ...)
                : gn_fail(r->ctx, GERNE_ENOMEM, "no memory for notes");
 }
 
-bool gn_slot_comparable(const gn_reproduction *r, const gn_slot *slot)
+bool gn_cell_comparable(const gn_reproduction *r, const gn_cell *cell)
 {
-    bool quick = slot->cell && strcmp(slot->cell->budget, "quick") == 0;
-    return !quick && !slot->frozen && r->options->steps == 0;
+    return strcmp(cell->budget, "quick") != 0 && !cell->frozen && r->options->steps == 0;
 }
 
 /* ---- planning ---- */
@@ -80,11 +73,11 @@ static gerne_status add_integer(gn_reproduction *r, gn_settings *flags, const ch
     return gn_settings_add(r->ctx, flags, key, &text, 1, false, 0);
 }
 
-/* The slot's configuration without what its grid changes. */
-static gerne_status base_of(gn_reproduction *r, const gn_slot *slot, gn_settings *base)
+/* The cell's configuration without what its grid changes. */
+static gerne_status base_of(gn_reproduction *r, const gn_cell *cell, gn_settings *base)
 {
     gn_settings flags = {.arena = r->arena};
-    gerne_status status = gn_slot_flags(r->ctx, slot, &flags);
+    gerne_status status = gn_cell_flags(r->ctx, cell, &flags);
     if (status == GERNE_OK)
         status = add_integer(r, &flags, "threads", r->options->threads);
     if (status == GERNE_OK)
@@ -92,112 +85,86 @@ static gerne_status base_of(gn_reproduction *r, const gn_slot *slot, gn_settings
     if (status == GERNE_OK)
         status = add_integer(r, &flags, "train.eval_every", r->options->steps);
     if (status == GERNE_OK)
-        status = gn_base_settings(r->ctx, &slot->settings.base, &flags, base);
+        status = gn_base_settings(r->ctx, &cell->base, &flags, base);
     gn_settings_free(&flags);
     return status;
 }
 
-static bool is_planned(const gn_reproduction *r, const char *id)
+/* The place of the trial in the plan, which it joins unless it is there already. */
+static size_t join_plan(gn_reproduction *r, const gn_trial *trial)
 {
-    for (size_t i = 0; i < r->spec_count; i++)
-        if (strcmp(r->specs[i].id, id) == 0)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < r->planned_count && strcmp(r->planned[i].id, trial->id) != 0)
+        i++;
+    if (i == r->planned_count)
+        r->planned[r->planned_count++] = *trial;
+    return i;
 }
 
-static gerne_status plan_point(gn_reproduction *r, size_t slot, const gn_settings *base,
+static gerne_status plan_point(gn_reproduction *r, gn_cell *cell, const gn_settings *base,
                                size_t point, size_t fold)
 {
     gn_settings changes = {.arena = r->arena};
-    gerne_status status = gn_slot_changes(r->ctx, &r->slots.list[slot], point, fold, &changes);
+    gerne_status status = gn_cell_changes(r->ctx, cell, point, fold, &changes);
     for (int64_t seed = 0; seed < r->options->seeds && status == GERNE_OK; seed++) {
-        const gn_trial_request request = {
-            .base = base, .changes = &changes, .tag = r->slots.list[slot].path, .seed = seed};
-        gn_trial_spec spec;
-        status = gn_trial_make(r->ctx, r->arena, &request, &spec);
-        if (status != GERNE_OK)
-            break;
-        gn_job *job = &r->jobs[r->job_count++];
-        *job = (gn_job){.slot = slot, .point = point, .seed = seed};
-        memcpy(job->id, spec.id, sizeof job->id);
-        if (!is_planned(r, spec.id))
-            r->specs[r->spec_count++] = spec;
+        gn_trial trial = {.tag = cell->path, .seed = seed};
+        status = gn_trial_make(r->ctx, r->arena, base, &changes, &trial);
+        if (status == GERNE_OK)
+            cell->runs[cell->run_count++] = (gn_cell_run){point, join_plan(r, &trial)};
     }
     gn_settings_free(&changes);
     return status;
 }
 
-static gerne_status plan_slot(gn_reproduction *r, size_t slot)
+static size_t runs_of(const gn_reproduction *r, const gn_cell *cell)
 {
-    const gn_slot *s = &r->slots.list[slot];
+    return cell->state == GN_CELL_RUNNABLE
+               ? gn_grid_size(&cell->axes) * gn_grid_size(&cell->folds) * (size_t)r->options->seeds
+               : 0;
+}
+
+static gerne_status plan_cell(gn_reproduction *r, gn_cell *cell)
+{
     gn_settings base = {.arena = r->arena};
-    gerne_status status = base_of(r, s, &base);
-    size_t points = gn_grid_size(&s->settings.axes), folds = gn_grid_size(&s->settings.folds);
+    GN_TRY(gn_arena_alloc(r->ctx, r->arena, runs_of(r, cell), sizeof *cell->runs, &cell->runs));
+    gerne_status status = base_of(r, cell, &base);
+    size_t points = gn_grid_size(&cell->axes), folds = gn_grid_size(&cell->folds);
     for (size_t i = 0; i < points * folds && status == GERNE_OK; i++)
-        status = plan_point(r, slot, &base, i / folds, i % folds);
+        status = plan_point(r, cell, &base, i / folds, i % folds);
     gn_settings_free(&base);
-    return status == GERNE_OK ? status : gn_fail_in(r->ctx, status, "cell %s", s->path);
+    return status == GERNE_OK ? status : gn_fail_in(r->ctx, status, "cell %s", cell->path);
 }
 
 static gerne_status plan(gn_reproduction *r)
 {
     size_t most = 1;
-    for (size_t i = 0; i < r->slots.count; i++)
-        if (r->slots.list[i].state == GN_SLOT_RUNNABLE)
-            most += gn_grid_size(&r->slots.list[i].settings.axes) *
-                    gn_grid_size(&r->slots.list[i].settings.folds) * (size_t)r->options->seeds;
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->jobs, &r->jobs));
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->specs, &r->specs));
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->slot_trials, &r->slot_trials));
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, r->slots.count + 1, sizeof *r->results, &r->results));
-    for (size_t i = 0; i < r->slots.count; i++)
-        if (r->slots.list[i].state == GN_SLOT_RUNNABLE)
-            GN_TRY(plan_slot(r, i));
+    for (size_t i = 0; i < r->cells.count; i++)
+        most += runs_of(r, &r->cells.list[i]);
+    GN_TRY(gn_arena_alloc(r->ctx, r->arena, most, sizeof *r->planned, &r->planned));
+    for (size_t i = 0; i < r->cells.count; i++)
+        if (r->cells.list[i].state == GN_CELL_RUNNABLE)
+            GN_TRY(plan_cell(r, &r->cells.list[i]));
     return GERNE_OK;
 }
 
 /* ---- summing up ---- */
 
-static const gn_trial *find_trial(const gn_reproduction *r, const char *id)
-{
-    for (size_t i = 0; i < r->trials.count; i++)
-        if (strcmp(r->trials.items[i].spec.id, id) == 0)
-            return &r->trials.items[i];
-    return NULL;
-}
-
-static gerne_status take_results(gn_reproduction *r)
-{
-    for (size_t j = 0; j < r->job_count; j++) {
-        const gn_job *job = &r->jobs[j];
-        r->slot_trials[j] = (gn_slot_trial){job->point, job->seed, find_trial(r, job->id)};
-        if (!r->slot_trials[j].trial)
-            return gn_fail(r->ctx, GERNE_EINTERNAL, "the ledger lost trial %s", job->id);
-    }
-    for (size_t i = 0; i < r->slots.count; i++) {
-        size_t count;
-        const gn_slot_trial *trials = gn_slot_trials(r, i, &count);
-        GN_TRY(gn_cell_result_of(r->ctx, trials, count,
-                                 gn_grid_size(&r->slots.list[i].settings.axes),
-                                 r->slots.list[i].dataset->metric, &r->results[i]));
-    }
-    return GERNE_OK;
-}
-
 static gerne_status note_what_is_missing(gn_reproduction *r)
 {
-    for (size_t i = 0; i < r->slots.count; i++) {
-        const gn_slot *s = &r->slots.list[i];
-        if (s->state == GN_SLOT_DATA_MISSING)
-            GN_TRY(gn_note(r, "%s: %s", s->reason, s->hint));
-        if (s->frost == NULL && s->state == GN_SLOT_RUNNABLE &&
-            strcmp(s->dataset->name, "c-cifar10") == 0)
-            GN_TRY(gn_note(r, "C-CIFAR-10 is made with a synthetic frost texture: 'gerne data "
-                              "fetch frost' and --frost FOLDER for the benchmark's own"));
+    for (size_t i = 0; i < r->cells.count; i++) {
+        const gn_cell *cell = &r->cells.list[i];
+        if (cell->state == GN_CELL_DATA_MISSING)
+            GN_TRY(gn_reproduction_note(r, "%s: %s", cell->reason, cell->hint));
+        if (cell->frost == NULL && cell->state == GN_CELL_RUNNABLE &&
+            strcmp(cell->dataset->name, "c-cifar10") == 0)
+            GN_TRY(gn_reproduction_note(
+                r, "C-CIFAR-10 is made with a synthetic frost texture: 'gerne data "
+                   "fetch frost' and --frost FOLDER for the benchmark's own"));
     }
     if (r->options->steps)
-        GN_TRY(gn_note(r, "every run was cut to %lld steps: a trial of the path, not a result",
-                       (long long)r->options->steps));
+        GN_TRY(gn_reproduction_note(
+            r, "every run was cut to %lld steps: a trial of the path, not a result",
+            (long long)r->options->steps));
     return GERNE_OK;
 }
 
@@ -210,7 +177,8 @@ static gerne_status summarise(gn_reproduction *r, gn_text *report, json_t **docu
     r->notes = json_array();
     r->sheet_count = 0;
     GN_TRY(gn_ledger_list(r->ledger, &r->trials));
-    GN_TRY(take_results(r));
+    for (size_t i = 0; i < r->cells.count; i++)
+        GN_TRY(gn_cell_sum_up(r->ctx, &r->trials, &r->cells.list[i]));
     GN_TRY(note_what_is_missing(r));
     gn_sheet *cells;
     GN_TRY(gn_sheet_of_cells(r, &cells));
@@ -229,7 +197,7 @@ static gerne_status after_trial(void *user, gn_ledger *ledger)
     GN_TRY(summarise(r, NULL, NULL));
     for (size_t i = 0; i < r->trials.count; i++)
         if (r->trials.items[i].state == GN_TRIAL_DONE)
-            gn_trial_prune(r->ctx, gn_ledger_dir(ledger), r->trials.items[i].spec.id);
+            gn_trial_prune(r->ctx, gn_ledger_dir(ledger), r->trials.items[i].id);
     return GERNE_OK;
 }
 
@@ -241,7 +209,7 @@ static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
              r->options->dataset ? r->options->dataset : "the paper's");
     GN_TRY(plan(r));
     GN_TRY(gn_ledger_open(r->ctx, r->dir, "reproduce", description, &r->ledger));
-    GN_TRY(gn_ledger_plan(r->ledger, r->specs, r->spec_count));
+    GN_TRY(gn_ledger_plan(r->ledger, r->planned, r->planned_count));
     if (r->options->retry)
         GN_TRY(gn_ledger_retry(r->ledger));
     const gn_study_work work = {
@@ -269,13 +237,7 @@ static gerne_status open_reproduction(gerne_ctx *ctx, const gn_reproduce_options
         return gn_fail(ctx, GERNE_EUSAGE, "dataset goes with table3 only, not with %s",
                        options->what);
     GN_TRY(gn_arena_new(ctx, &r->arena));
-    const gn_slot_request request = {.what = options->what,
-                                     .budget = options->budget,
-                                     .only = options->only,
-                                     .method = options->method,
-                                     .dataset = options->dataset,
-                                     .places = options->places};
-    return gn_slots_make(ctx, r->arena, &request, &r->slots);
+    return gn_cells_make(ctx, r->arena, options, &r->cells);
 }
 
 static void close_reproduction(gn_reproduction *r)
@@ -284,7 +246,7 @@ static void close_reproduction(gn_reproduction *r)
     json_decref(r->figures);
     json_decref(r->notes);
     gn_ledger_close(r->ledger);
-    gn_slots_free(&r->slots);
+    gn_cells_free(&r->cells);
     gn_arena_close(r->arena);
 }
 
@@ -310,13 +272,13 @@ static gerne_status list(gn_reproduction *r, gn_sheet **out)
 {
     static const char *const columns[] = {"cell", "paper", "state", "configuration", "missing"};
     GN_TRY(gn_sheet_new(r->ctx, r->arena, gn_reproduce_title(r->options->what), columns, 5, out));
-    for (size_t i = 0; i < r->slots.count; i++) {
-        const gn_slot *s = &r->slots.list[i];
-        GN_TRY(gn_sheet_add(r->ctx, *out, s->path));
-        GN_TRY(gn_sheet_add_spread(r->ctx, *out, s->paper.mean, s->paper.sd));
-        GN_TRY(gn_sheet_add(r->ctx, *out, gn_slot_state_name(s->state)));
-        GN_TRY(gn_sheet_add(r->ctx, *out, s->cell ? s->cell->base : "-"));
-        GN_TRY(gn_sheet_add(r->ctx, *out, s->reason ? s->reason : ""));
+    for (size_t i = 0; i < r->cells.count; i++) {
+        const gn_cell *cell = &r->cells.list[i];
+        GN_TRY(gn_sheet_add(r->ctx, *out, cell->path));
+        GN_TRY(gn_sheet_add_spread(r->ctx, *out, cell->paper.mean, cell->paper.sd));
+        GN_TRY(gn_sheet_add(r->ctx, *out, gn_cell_state_name(cell->state)));
+        GN_TRY(gn_sheet_add(r->ctx, *out, cell->base_name ? cell->base_name : "-"));
+        GN_TRY(gn_sheet_add(r->ctx, *out, cell->reason ? cell->reason : ""));
     }
     return GERNE_OK;
 }
@@ -337,21 +299,21 @@ gerne_status gn_reproduce_list(gerne_ctx *ctx, const gn_reproduce_options *optio
     return status;
 }
 
-static gerne_status print_point(gn_reproduction *r, const gn_slot *slot, size_t point, size_t fold,
+static gerne_status print_point(gn_reproduction *r, const gn_cell *cell, size_t point, size_t fold,
                                 gn_text *out)
 {
     gn_settings base = {.arena = r->arena}, changes = {.arena = r->arena};
     gn_run_config *config = NULL;
     const char *words = "";
-    gerne_status status = base_of(r, slot, &base);
+    gerne_status status = base_of(r, cell, &base);
     if (status == GERNE_OK)
-        status = gn_slot_changes(r->ctx, slot, point, fold, &changes);
+        status = gn_cell_changes(r->ctx, cell, point, fold, &changes);
     if (status == GERNE_OK)
         status = gn_run_config_new(r->ctx, &base, &changes, &config);
     if (status == GERNE_OK)
-        status = gn_slot_point_words(r->ctx, r->arena, slot, point, &words);
+        status = gn_cell_point_words(r->ctx, r->arena, cell, point, &words);
     if (status == GERNE_OK)
-        status = gn_text_add(r->ctx, out, "%s# %s%s%s\n", out->size ? "---\n" : "", slot->path,
+        status = gn_text_add(r->ctx, out, "%s# %s%s%s\n", out->size ? "---\n" : "", cell->path,
                              words[0] ? ", " : "", words);
     if (status == GERNE_OK)
         status = gn_config_print(r->ctx, config->config, GN_NOT_ASKED, out);
@@ -364,16 +326,16 @@ static gerne_status print_point(gn_reproduction *r, const gn_slot *slot, size_t 
 static gerne_status print_all(gn_reproduction *r, gn_text *out)
 {
     size_t printed = 0;
-    for (size_t i = 0; i < r->slots.count; i++) {
-        const gn_slot *s = &r->slots.list[i];
-        size_t points = gn_grid_size(&s->settings.axes), folds = gn_grid_size(&s->settings.folds);
-        for (size_t p = 0; s->cell && p < points * folds; p++, printed++)
-            GN_TRY(print_point(r, s, p / folds, p % folds, out));
+    for (size_t i = 0; i < r->cells.count; i++) {
+        const gn_cell *cell = &r->cells.list[i];
+        size_t points = gn_grid_size(&cell->axes), folds = gn_grid_size(&cell->folds);
+        for (size_t p = 0; cell->base_name && p < points * folds; p++, printed++)
+            GN_TRY(print_point(r, cell, p / folds, p % folds, out));
     }
     if (printed)
         return GERNE_OK;
     return gn_fail(r->ctx, GERNE_EUSAGE, "none of the chosen cells has a configuration: %s",
-                   r->slots.list[0].reason);
+                   r->cells.list[0].reason);
 }
 
 gerne_status gn_reproduce_print(gerne_ctx *ctx, const gn_reproduce_options *options, gn_text *out)

@@ -4,7 +4,7 @@
 #define GN_REPRODUCE_REPRODUCE_H
 
 #include "base/json.h"
-#include "reproduce/slots.h"
+#include "reproduce/places.h"
 
 typedef struct gn_reproduce_options {
     const char *what, *only, *method, *budget;

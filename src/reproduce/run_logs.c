@@ -89,19 +89,18 @@ static gerne_status read_share(gn_reproduction *r, const char *id, double *out)
     return status;
 }
 
-gerne_status gn_run_logs_read(gn_reproduction *r, size_t slot, size_t point, gn_run_logs *out)
+gerne_status gn_run_logs_read(gn_reproduction *r, const gn_cell *cell, size_t point,
+                              gn_run_logs *out)
 {
-    size_t count;
-    const gn_slot_trial *trials = gn_slot_trials(r, slot, &count);
     *out = (gn_run_logs){.minority_share = NAN};
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, count + 1, sizeof(json_t *), &out->logs));
-    for (size_t i = 0; i < count; i++) {
-        if (trials[i].point != point || trials[i].trial->state != GN_TRIAL_DONE)
+    GN_TRY(gn_arena_alloc(r->ctx, r->arena, cell->run_count + 1, sizeof(json_t *), &out->logs));
+    for (size_t i = 0; i < cell->run_count; i++) {
+        const gn_trial *trial = gn_trial_of(r, &cell->runs[i]);
+        if (cell->runs[i].point != point || trial->state != GN_TRIAL_DONE)
             continue;
-        const char *id = trials[i].trial->spec.id;
-        GN_TRY(read_log(r, id, &out->logs[out->count++]));
+        GN_TRY(read_log(r, trial->id, &out->logs[out->count++]));
         if (isnan(out->minority_share))
-            GN_TRY(read_share(r, id, &out->minority_share));
+            GN_TRY(read_share(r, trial->id, &out->minority_share));
     }
     return GERNE_OK;
 }
@@ -139,7 +138,7 @@ gerne_status gn_track_of(gn_reproduction *r, const gn_run_logs *curves, const ch
     *out = (gn_track){0};
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->x));
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->mean));
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->sd));
+    GN_TRY(gn_arena_alloc(r->ctx, r->arena, longest + 1, sizeof(double), &out->width));
     GN_TRY(gn_arena_alloc(r->ctx, r->arena, curves->count + 1, sizeof(double), &values));
     for (size_t e = 0; e < longest; e++) {
         size_t n = 0;
@@ -153,7 +152,7 @@ gerne_status gn_track_of(gn_reproduction *r, const gn_run_logs *curves, const ch
         gn_spread spread = gn_spread_of(values, n);
         out->x[out->count] = number_at(json_array_get(curves->logs[0], e), "epoch");
         out->mean[out->count] = spread.mean;
-        out->sd[out->count++] = spread.sd;
+        out->width[out->count++] = spread.sd;
     }
     return GERNE_OK;
 }
@@ -181,45 +180,4 @@ gerne_status gn_run_logs_plateau(gn_reproduction *r, const gn_run_logs *curves, 
     }
     *out = gn_spread_of(means, runs);
     return GERNE_OK;
-}
-
-/* ---- figures ---- */
-
-json_t *gn_add_figure(gn_reproduction *r, const char *title, const char *x_label, bool x_log,
-                      const char *y_label, const char *y_unit)
-{
-    json_t *figure = json_pack("{s:s,s:{s:s,s:s,s:b},s:{s:s,s:s},s:[],s:n}", "title", title, "x",
-                               "label", x_label, "unit", "", "log", x_log, "y", "label", y_label,
-                               "unit", y_unit, "series", "note");
-    return json_array_append_new(r->figures, figure) == 0 ? figure : NULL;
-}
-
-static json_t *numbers(const gn_track *curve, double factor, double deviations)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < curve->count; i++) {
-        double sd = isnan(curve->sd[i]) ? 0 : curve->sd[i];
-        json_array_append_new(list, gn_json_number(factor * (curve->mean[i] + deviations * sd)));
-    }
-    return list;
-}
-
-gerne_status gn_add_series(gn_reproduction *r, json_t *figure, const char *name,
-                           const gn_track *curve, double factor, bool dashed)
-{
-    bool banded = false;
-    if (!curve->count)
-        return GERNE_OK;
-    json_t *x = json_array();
-    for (size_t i = 0; i < curve->count; i++) {
-        json_array_append_new(x, gn_json_number(curve->x[i]));
-        banded = banded || !isnan(curve->sd[i]);
-    }
-    json_t *series =
-        json_pack("{s:s,s:o,s:o,s:o,s:o,s:b}", "name", name, "x", x, "y", numbers(curve, factor, 0),
-                  "lo", banded ? numbers(curve, factor, -1) : json_null(), "hi",
-                  banded ? numbers(curve, factor, 1) : json_null(), "dashed", dashed);
-    return json_array_append_new(json_object_get(figure, "series"), series) == 0
-               ? GERNE_OK
-               : gn_fail(r->ctx, GERNE_ENOMEM, "no memory for a figure");
 }

@@ -20,38 +20,37 @@ static const char note[] =
     "point where that is smaller.";
 
 /* "2 of 3 failed: ..." and what else a reader must know. */
-static gerne_status remark_of(gn_reproduction *r, size_t i, gn_text *out)
+static gerne_status remark_of(gn_reproduction *r, const gn_cell *cell, gn_text *out)
 {
-    const gn_slot *s = &r->slots.list[i];
-    const gn_cell_result *o = &r->results[i];
-    if (s->state != GN_SLOT_RUNNABLE)
-        return gn_text_add(r->ctx, out, "%s", s->reason);
+    const gn_cell_result *o = &cell->result;
+    if (cell->state != GN_CELL_RUNNABLE)
+        return gn_text_add(r->ctx, out, "%s", cell->reason);
     const char *words;
-    GN_TRY(gn_slot_point_words(r->ctx, r->arena, s, o->honest.point, &words));
+    GN_TRY(gn_cell_point_words(r->ctx, r->arena, cell, o->honest.point, &words));
     if (o->honest.measure.n)
         GN_TRY(gn_text_add(r->ctx, out, "%s", words));
-    if (s->frozen)
+    if (cell->frozen)
         GN_TRY(gn_text_add(r->ctx, out, "%sfrozen body, not the paper's fine-tuning",
                            out->size ? "; " : ""));
-    else if (!gn_slot_comparable(r, s))
+    else if (!gn_cell_comparable(r, cell))
         GN_TRY(gn_text_add(r->ctx, out, "%s%s, not the paper's protocol", out->size ? "; " : "",
                            r->options->steps ? "cut short" : "quick budget"));
     if (o->failed)
         GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs failed: %s", out->size ? "; " : "",
-                           o->failed, o->planned, o->failure));
-    if (o->done + o->failed < o->planned)
+                           o->failed, cell->run_count, o->failure));
+    if (o->done + o->failed < cell->run_count)
         GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs to go", out->size ? "; " : "",
-                           o->planned - o->done - o->failed, o->planned));
+                           cell->run_count - o->done - o->failed, cell->run_count));
     return GERNE_OK;
 }
 
-static gerne_status add_comparison(gn_reproduction *r, gn_sheet *sheet, const gn_slot *slot,
+static gerne_status add_comparison(gn_reproduction *r, gn_sheet *sheet, const gn_cell *cell,
                                    const gn_spread *ours)
 {
-    GN_TRY(gn_sheet_add_signed(r->ctx, sheet, ours->mean - slot->paper.mean, 2));
-    gn_verdict verdict =
-        gn_slot_comparable(r, slot) ? gn_judge_band(ours, &slot->paper) : GN_NO_VERDICT;
-    return gn_sheet_add(r->ctx, sheet, gn_verdict_name(verdict));
+    GN_TRY(gn_sheet_add_signed(r->ctx, sheet, ours->mean - cell->paper.mean, 2));
+    gn_agreement agreement =
+        gn_cell_comparable(r, cell) ? gn_agreement_of(ours, &cell->paper) : GN_NOT_COMPARED;
+    return gn_sheet_add(r->ctx, sheet, gn_agreement_name(agreement));
 }
 
 static gerne_status add_interval(gn_reproduction *r, gn_sheet *sheet, const gn_interval *interval)
@@ -63,21 +62,20 @@ static gerne_status add_interval(gn_reproduction *r, gn_sheet *sheet, const gn_i
     return gn_sheet_add(r->ctx, sheet, words);
 }
 
-static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, size_t i)
+static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, const gn_cell *cell)
 {
-    const gn_slot *s = &r->slots.list[i];
-    const gn_cell_result *o = &r->results[i];
+    const gn_cell_result *o = &cell->result;
     const gn_spread *honest = &o->honest.measure, *oracle = &o->oracle.measure;
     gn_text remark = {0};
-    GN_TRY(gn_sheet_add(r->ctx, sheet, s->path));
+    GN_TRY(gn_sheet_add(r->ctx, sheet, cell->path));
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, (double)(honest->n ? honest->n : oracle->n), 0));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, honest->mean, honest->sd));
     GN_TRY(add_interval(r, sheet, &o->honest.interval));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, oracle->mean, oracle->sd));
-    GN_TRY(gn_sheet_add_spread(r->ctx, sheet, s->paper.mean, s->paper.sd));
-    GN_TRY(add_comparison(r, sheet, s, honest));
-    GN_TRY(add_comparison(r, sheet, s, oracle));
-    gerne_status status = remark_of(r, i, &remark);
+    GN_TRY(gn_sheet_add_spread(r->ctx, sheet, cell->paper.mean, cell->paper.sd));
+    GN_TRY(add_comparison(r, sheet, cell, honest));
+    GN_TRY(add_comparison(r, sheet, cell, oracle));
+    gerne_status status = remark_of(r, cell, &remark);
     if (status == GERNE_OK)
         status = gn_sheet_add(r->ctx, sheet, remark.bytes ? remark.bytes : "");
     gn_text_free(&remark);
@@ -89,7 +87,7 @@ gerne_status gn_sheet_of_cells(gn_reproduction *r, gn_sheet **out)
     GN_TRY(gn_sheet_new(r->ctx, r->arena, gn_reproduce_title(r->options->what), columns,
                         sizeof columns / sizeof columns[0], out));
     (*out)->note = note;
-    for (size_t i = 0; i < r->slots.count; i++)
-        GN_TRY(add_row(r, *out, i));
+    for (size_t i = 0; i < r->cells.count; i++)
+        GN_TRY(add_row(r, *out, &r->cells.list[i]));
     return GERNE_OK;
 }

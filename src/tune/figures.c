@@ -2,22 +2,12 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "study/figure.h"
 #include "tune/tune.h"
 
 enum { SERIES_MAX = 8 };
-
-typedef struct place {
-    double x, y, se;
-} place;
-
-/* One curve: the best configuration at each value of an option, among those with one c. */
-typedef struct curve {
-    place *places;
-    size_t count;
-} curve;
 
 static bool number_in(const json_t *settings, const char *key, double *out)
 {
@@ -25,69 +15,51 @@ static bool number_in(const json_t *settings, const char *key, double *out)
     return text && gn_parse_double(text, out);
 }
 
-static void take(curve *c, double x, const gn_spread *figure)
+/* The best configuration at each value of an option, with its standard error, among those with one
+ * c (NAN: any). settings[i] belongs to ranking->items[i]. */
+static void collect(const gn_ranking *ranking, json_t *const *settings, const char *key, double c,
+                    gn_track *out)
 {
-    size_t i = 0;
-    while (i < c->count && c->places[i].x != x)
-        i++;
-    if (i == c->count)
-        c->places[c->count++] = (place){.x = x, .y = -INFINITY};
-    if (figure->mean > c->places[i].y)
-        c->places[i] = (place){.x = x, .y = figure->mean, .se = figure->se};
-}
-
-static int by_x(const void *left, const void *right)
-{
-    const place *a = left, *b = right;
-    return a->x < b->x ? -1 : a->x > b->x;
-}
-
-static json_t *series_json(const curve *c, const char *name)
-{
-    json_t *x = json_array(), *y = json_array(), *lo = json_array(), *hi = json_array();
-    for (size_t i = 0; i < c->count; i++) {
-        const place *p = &c->places[i];
-        json_array_append_new(x, gn_json_number(p->x));
-        json_array_append_new(y, gn_json_number(100 * p->y));
-        json_array_append_new(lo, gn_json_number(100 * (p->y - p->se)));
-        json_array_append_new(hi, gn_json_number(100 * (p->y + p->se)));
-    }
-    bool known = c->count && !isnan(c->places[0].se);
-    for (size_t i = 0; i < c->count; i++)
-        known = known && !isnan(c->places[i].se);
-    if (!known) {
-        json_decref(lo);
-        json_decref(hi);
-        lo = json_null();
-        hi = json_null();
-    }
-    return json_pack("{s:s,s:o,s:o,s:o,s:o,s:b}", "name", name, "x", x, "y", y, "lo", lo, "hi", hi,
-                     "dashed", 0);
-}
-
-/* settings[i] belongs to ranking->items[i]. c is NaN for configurations of any c. */
-static gerne_status add_series(gerne_ctx *ctx, const gn_ranking *ranking, json_t *const *settings,
-                               const char *key, double c, json_t *out)
-{
-    curve line = {0};
-    char name[48] = "best";
-    GN_TRY(gn_alloc(ctx, ranking->count, sizeof *line.places, "a figure", &line.places));
-    int level = ranking->items[0].level;
     for (size_t i = 0; i < ranking->count; i++) {
         const gn_ranked *r = &ranking->items[i];
         double x, own = (double)NAN;
         bool has_c = number_in(settings[i], "method.c", &own);
-        if (r->level == level && r->done && number_in(settings[i], key, &x) &&
-            (isnan(c) || (has_c && own == c)))
-            take(&line, x, &r->figure);
+        if (r->level != ranking->items[0].level || !r->done || !number_in(settings[i], key, &x) ||
+            (!isnan(c) && !(has_c && own == c)))
+            continue;
+        size_t at = 0; /* the track is kept in the order of x */
+        while (at < out->count && out->x[at] < x)
+            at++;
+        bool is_new = at == out->count || out->x[at] != x;
+        for (size_t j = out->count; is_new && j > at; j--) {
+            out->x[j] = out->x[j - 1];
+            out->mean[j] = out->mean[j - 1];
+            out->width[j] = out->width[j - 1];
+        }
+        out->count += is_new;
+        if (!is_new && r->figure.mean <= out->mean[at])
+            continue;
+        out->x[at] = x;
+        out->mean[at] = r->figure.mean;
+        out->width[at] = r->figure.se;
     }
-    qsort(line.places, line.count, sizeof *line.places, by_x);
+}
+
+static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, json_t *const *settings,
+                               const char *key, double c, json_t *figure)
+{
+    char name[48] = "best";
+    gn_track track = {0};
+    double *values;
+    GN_TRY(gn_arena_alloc(t->ctx, t->arena, 3 * ranking->count, sizeof *values, &values));
+    track.x = values;
+    track.mean = values + ranking->count;
+    track.width = values + 2 * ranking->count;
+    collect(ranking, settings, key, c, &track);
     if (!isnan(c))
         snprintf(name, sizeof name, "c = %g", c);
-    if (line.count > 1)
-        json_array_append_new(out, series_json(&line, name));
-    gn_free(line.places);
-    return GERNE_OK;
+    return track.count > 1 ? gn_figure_add_series(t->ctx, figure, name, &track, 100, false)
+                           : GERNE_OK;
 }
 
 /* The different c of a search, at most SERIES_MAX. */
@@ -108,31 +80,23 @@ static size_t list_c(const gn_ranking *ranking, json_t *const *settings, double 
 }
 
 static gerne_status add_figure(gn_tuner *t, const gn_ranking *ranking, json_t *const *settings,
-                               const gn_axis *axis, json_t *figures)
+                               const gn_search_axis *axis, json_t *figures)
 {
+    static const char note[] = "At each value the mean of the best configuration that has it, and "
+                               "its standard error over seeds.";
     char title[128], label[64];
-    double cs[SERIES_MAX];
+    double cs[SERIES_MAX] = {NAN};
     bool beta = strcmp(axis->key, "method.beta") == 0;
     size_t count = beta ? list_c(ranking, settings, cs) : 0;
-    json_t *series = json_array();
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < count && status == GERNE_OK; i++)
-        status = add_series(t->ctx, ranking, settings, axis->key, cs[i], series);
-    if (count == 0)
-        status = add_series(t->ctx, ranking, settings, axis->key, (double)NAN, series);
-    if (status == GERNE_OK && json_array_size(series)) {
-        snprintf(title, sizeof title, "%s against %s", t->metric, axis->key);
-        snprintf(label, sizeof label, "%s on %s", t->metric, t->split);
-        json_array_append_new(
-            figures,
-            json_pack("{s:s,s:{s:s,s:s,s:b},s:{s:s,s:s},s:O,s:s}", "title", title, "x", "label",
-                      axis->key, "unit", "", "log", axis->log, "y", "label", label, "unit", "%",
-                      "series", series, "note",
-                      "At each value the mean of the best configuration that has it, and its "
-                      "standard error over seeds."));
-    }
-    json_decref(series);
-    return status;
+    snprintf(title, sizeof title, "%s against %s", t->metric, axis->key);
+    snprintf(label, sizeof label, "%s on %s", t->metric, t->split);
+    json_t *figure = gn_figure_add(figures, title, (gn_figure_axis){axis->key, "", axis->log},
+                                   (gn_figure_axis){label, "%", false}, note);
+    for (size_t i = 0; i < (count ? count : 1); i++)
+        GN_TRY(add_series(t, ranking, settings, axis->key, cs[i], figure));
+    if (json_array_size(json_object_get(figure, "series")) == 0)
+        json_array_remove(figures, json_array_size(figures) - 1);
+    return GERNE_OK;
 }
 
 static gerne_status add_figures(gn_tuner *t, const gn_ranking *ranking, json_t **settings,

@@ -41,9 +41,8 @@ gerne_status gn_tune_prune(gn_tuner *t)
         bool leads = !leader_found && r->done > 0;
         leader_found = leader_found || leads;
         for (size_t j = r->first; !leads && j < list.count; j++)
-            if (list.items[j].spec.level == r->level &&
-                strcmp(list.items[j].spec.settings, r->settings) == 0)
-                gn_trial_prune(t->ctx, t->request->dir, list.items[j].spec.id);
+            if (list.items[j].level == r->level && strcmp(list.items[j].settings, r->settings) == 0)
+                gn_trial_prune(t->ctx, t->request->dir, list.items[j].id);
     }
     gn_ranking_free(&ranking);
     gn_trial_list_free(&list);
@@ -157,7 +156,7 @@ static gerne_status print_failures(gn_tuner *t, const gn_trial_list *list, gn_te
         char words[200];
         if (list->items[i].state != GN_TRIAL_FAILED)
             continue;
-        gn_trial_words(&list->items[i].spec, words, sizeof words);
+        gn_trial_words(&list->items[i], words, sizeof words);
         if (failed++ == 0)
             GN_TRY(gn_text_add(t->ctx, out, "\nfailed trials:\n"));
         if (failed <= REASONS_SHOWN)
@@ -200,7 +199,7 @@ static gerne_status best_text(gn_tuner *t, const gn_trial *first, const gn_ranke
     gn_run_config *config;
     const char *run;
     GN_TRY(gn_path_join(t->ctx, t->arena, t->request->dir, "best", &run));
-    GN_TRY(gn_trial_config(t->ctx, first->spec.config, run, NULL, &config));
+    GN_TRY(gn_trial_config(t->ctx, first->config, run, NULL, &config));
     gerne_status status =
         gn_text_add(t->ctx, out, "# The best of a search by gerne tune: mean %s on %s %.2f %%",
                     t->metric, split_words(t), 100 * best->figure.mean);

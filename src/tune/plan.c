@@ -66,9 +66,9 @@ static const char *budget_of(const gn_tuner *t, int rung, char text[32])
     return steps ? "train.steps" : "train.epochs";
 }
 
-/* Adds a configuration, with its seeds, to the specs. */
-static gerne_status add_specs(gn_tuner *t, const gn_settings *point, gn_trial_spec *specs,
-                              size_t *count)
+/* Adds a configuration, with its seeds, to the trials. */
+static gerne_status add_trials(gn_tuner *t, const gn_settings *point, gn_trial *trials,
+                               size_t *count)
 {
     char text[32];
     const char *value = text, *key = budget_of(t, t->rung, text);
@@ -77,11 +77,9 @@ static gerne_status add_specs(gn_tuner *t, const gn_settings *point, gn_trial_sp
     if (status == GERNE_OK && t->request->options.strategy == GN_HALVING)
         status = gn_settings_add(t->ctx, &changes, key, &value, 1, false, 0);
     for (int64_t s = 0; s < rung_seeds(t, t->rung) && status == GERNE_OK; s++) {
-        const gn_trial_request request = {.base = t->request->base,
-                                          .changes = &changes,
-                                          .seed = t->request->first_seed + s,
-                                          .level = t->rung};
-        status = gn_trial_make(t->ctx, t->arena, &request, &specs[(*count)++]);
+        gn_trial *trial = &trials[(*count)++];
+        *trial = (gn_trial){.tag = "", .seed = t->request->first_seed + s, .level = t->rung};
+        status = gn_trial_make(t->ctx, t->arena, t->request->base, &changes, trial);
     }
     gn_settings_free(&changes);
     return status;
@@ -89,16 +87,16 @@ static gerne_status add_specs(gn_tuner *t, const gn_settings *point, gn_trial_sp
 
 static gerne_status plan_rung(gn_tuner *t, const gn_settings *points, size_t count)
 {
-    gn_trial_spec *specs;
+    gn_trial *trials;
     size_t made = 0;
-    GN_TRY(
-        gn_alloc(t->ctx, count * (size_t)rung_seeds(t, t->rung), sizeof *specs, "trials", &specs));
+    GN_TRY(gn_alloc(t->ctx, count * (size_t)rung_seeds(t, t->rung), sizeof *trials, "trials",
+                    &trials));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++)
-        status = add_specs(t, &points[i], specs, &made);
+        status = add_trials(t, &points[i], trials, &made);
     if (status == GERNE_OK)
-        status = gn_ledger_plan(t->ledger, specs, made);
-    gn_free(specs);
+        status = gn_ledger_plan(t->ledger, trials, made);
+    gn_free(trials);
     return status;
 }
 

@@ -138,7 +138,7 @@ static gerne_status descend(maker *m, size_t depth)
         GN_TRY(check_beta(m, &allowed));
         return allowed ? add_point(m) : GERNE_OK;
     }
-    const gn_axis *axis = &space->axes[depth];
+    const gn_search_axis *axis = &space->axes[depth];
     for (size_t i = 0; axis->kind == GN_AXIS_LIST && i < axis->count; i++)
         GN_TRY(take(m, depth, axis->values[i]));
     for (int i = 0; axis->kind == GN_AXIS_RANGE && i < axis->points; i++) {
@@ -160,7 +160,7 @@ gerne_status gn_points_grid(gerne_ctx *ctx, gn_arena *arena, const gn_points_req
 
 /* The part of an axis for method.beta that the bounds leave; from no extrapolation on where beta is
  * ours to choose, and off the upper bound itself, where a group's share is zero. */
-static gerne_status cut(const maker *m, const gn_axis *axis, gn_axis *out)
+static gerne_status cut(const maker *m, const gn_search_axis *axis, gn_search_axis *out)
 {
     gn_interval interval;
     *out = *axis;
@@ -185,8 +185,8 @@ static void keep_below(double limit, char text[VALUE_MAX])
 
 static gerne_status draw(maker *m, size_t depth, gn_stream *stream)
 {
-    const gn_axis *axis = &m->request->space->axes[depth];
-    gn_axis range = *axis;
+    const gn_search_axis *axis = &m->request->space->axes[depth];
+    gn_search_axis range = *axis;
     if (axis->kind == GN_AXIS_LIST) {
         snprintf(m->values[depth], VALUE_MAX, "%s",
                  axis->values[gn_random_below(stream, axis->count)]);

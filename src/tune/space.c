@@ -10,7 +10,7 @@ static const char prefix[] = "search.";
 
 /* ---- ranges ---- */
 
-void gn_range_text(const gn_axis *axis, double share, char text[32])
+void gn_range_text(const gn_search_axis *axis, double share, char text[32])
 {
     double value = axis->log ? axis->lo * pow(axis->hi / axis->lo, share)
                              : axis->lo + share * (axis->hi - axis->lo);
@@ -38,7 +38,7 @@ static bool next_word(const char **at, char word[32])
     return size < 32;
 }
 
-static gerne_status parse_range(gerne_ctx *ctx, const char *text, gn_axis *axis)
+static gerne_status parse_range(gerne_ctx *ctx, const char *text, gn_search_axis *axis)
 {
     char low[32], word[32];
     const char *dots = strstr(text, ".."), *at = dots + 2;
@@ -81,7 +81,7 @@ static bool is_log(const char *key)
 }
 
 /* Half a decade or an octave to each side of what is configured. */
-static gerne_status around(gerne_ctx *ctx, double value, double factor, gn_axis *axis)
+static gerne_status around(gerne_ctx *ctx, double value, double factor, gn_search_axis *axis)
 {
     axis->kind = GN_AXIS_RANGE;
     axis->log = true;
@@ -93,7 +93,7 @@ static gerne_status around(gerne_ctx *ctx, double value, double factor, gn_axis 
                                axis->key, prefix, axis->key);
 }
 
-static gerne_status usual_axis(gerne_ctx *ctx, const gn_run_config *base, gn_axis *axis)
+static gerne_status usual_axis(gerne_ctx *ctx, const gn_run_config *base, gn_search_axis *axis)
 {
     static const char *const cs[] = {"0.5", "1"};
     double value = gn_number_of(base, axis->key, 0);
@@ -127,7 +127,7 @@ static gerne_status usual_space(gerne_ctx *ctx, const gn_run_config *base, gn_sp
         bool wanted = i == 1 ? guessed : i == 2 ? true : bounded;
         if (!wanted)
             continue;
-        out->axes[out->count] = (gn_axis){.key = keys[i]};
+        out->axes[out->count] = (gn_search_axis){.key = keys[i]};
         GN_TRY(usual_axis(ctx, base, &out->axes[out->count++]));
     }
     return GERNE_OK;
@@ -180,7 +180,7 @@ static gerne_status refuse_key(gerne_ctx *ctx, const gn_run_config *base, const 
 }
 
 /* "0.5,1" -> its parts, in the arena. */
-static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, gn_axis *axis)
+static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, gn_search_axis *axis)
 {
     size_t size = strlen(text) + 1;
     char *copy;
@@ -206,7 +206,7 @@ static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, gn_
 }
 
 static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
-                               const gn_setting *setting, gn_axis *axis)
+                               const gn_setting *setting, gn_search_axis *axis)
 {
     axis->key = setting->key + strlen(prefix);
     const gn_option *option = gn_config_find(base->config, axis->key, NULL);
@@ -249,7 +249,7 @@ static gerne_status check_value(gerne_ctx *ctx, gn_arena *arena, const gn_settin
 }
 
 static gerne_status check_axis(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
-                               const gn_axis *axis)
+                               const gn_search_axis *axis)
 {
     char text[32];
     for (size_t i = 0; axis->kind == GN_AXIS_LIST && i < axis->count; i++)
@@ -265,7 +265,7 @@ static void move_beta_last(gn_space *space)
 {
     for (size_t i = 0; i + 1 < space->count; i++)
         if (strcmp(space->axes[i].key, "method.beta") == 0) {
-            gn_axis beta = space->axes[i];
+            gn_search_axis beta = space->axes[i];
             space->axes[i] = space->axes[i + 1];
             space->axes[i + 1] = beta;
         }
@@ -278,7 +278,7 @@ static gerne_status read_axes(gerne_ctx *ctx, gn_arena *arena, const gn_run_conf
         return gn_fail(ctx, GERNE_EUSAGE, "a search over %zu options; the limit is %d",
                        search->count, GN_AXES_MAX);
     for (size_t i = 0; i < search->count; i++) {
-        out->axes[out->count] = (gn_axis){.kind = GN_AXIS_LIST};
+        out->axes[out->count] = (gn_search_axis){.kind = GN_AXIS_LIST};
         GN_TRY(parse_axis(ctx, arena, config, &search->list[i], &out->axes[out->count++]));
     }
     return search->count ? GERNE_OK : usual_space(ctx, config, out);
@@ -302,7 +302,7 @@ gerne_status gn_space_read(gerne_ctx *ctx, gn_arena *arena, const gn_settings *b
 gerne_status gn_space_describe(gerne_ctx *ctx, const gn_space *space, gn_text *out)
 {
     for (size_t i = 0; i < space->count; i++) {
-        const gn_axis *axis = &space->axes[i];
+        const gn_search_axis *axis = &space->axes[i];
         GN_TRY(gn_text_add(ctx, out, "%s%s: ", prefix, axis->key));
         if (axis->kind == GN_AXIS_BETA)
             GN_TRY(gn_text_add(ctx, out, "auto"));

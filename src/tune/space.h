@@ -16,25 +16,25 @@
 
 enum { GN_AXES_MAX = 16, GN_RANGE_POINTS = 5 };
 
-typedef enum gn_axis_kind {
+typedef enum gn_search_axis_kind {
     GN_AXIS_LIST,
     GN_AXIS_RANGE,
     GN_AXIS_BETA, /* method.beta by the bounds of each c and t */
-} gn_axis_kind;
+} gn_search_axis_kind;
 
-typedef struct gn_axis {
+typedef struct gn_search_axis {
     const char *key;
-    gn_axis_kind kind;
+    gn_search_axis_kind kind;
     const char *const *values; /* of a list */
     size_t count;
     double lo, hi; /* of a range */
     bool log, whole;
     int points; /* of a range in a grid */
-} gn_axis;
+} gn_search_axis;
 
 /* method.beta, whose values depend on the others', is the last axis. */
 typedef struct gn_space {
-    gn_axis axes[GN_AXES_MAX];
+    gn_search_axis axes[GN_AXES_MAX];
     size_t count;
 } gn_space;
 
@@ -49,6 +49,6 @@ GERNE_CHECKED gerne_status gn_space_describe(gerne_ctx *ctx, const gn_space *spa
 
 /* The i-th of n points of a range; share in [0, 1] for any place in it. Written with four digits,
  * so that the text is the value. */
-void gn_range_text(const gn_axis *axis, double share, char text[32]);
+void gn_range_text(const gn_search_axis *axis, double share, char text[32]);
 
 #endif

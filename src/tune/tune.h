@@ -6,7 +6,7 @@
 #define GN_TUNE_TUNE_H
 
 #include "tune/points.h"
-#include "study/run.h"
+#include "study/worker.h"
 #include "study/summary.h"
 
 typedef enum gn_strategy { GN_GRID, GN_RANDOM, GN_HALVING } gn_strategy;

@@ -4,12 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "reproduce/cell_result.h"
+#include "reproduce/band.h"
+#include "reproduce/cell.h"
 #include "reproduce/sheet.h"
 
-static gn_verdict judge(double ours, double paper, double sd)
+static gn_agreement judge(double ours, double paper, double sd)
 {
-    return gn_judge_band(&(gn_spread){.n = 1, .mean = ours}, &(gn_paper_figure){paper, sd});
+    return gn_agreement_of(&(gn_spread){.n = 1, .mean = ours}, &(gn_paper_figure){paper, sd});
 }
 
 static void test_band(void **state)
@@ -23,9 +24,9 @@ static void test_band(void **state)
     assert_int_equal(judge(49, 50, 0.1), GN_INSIDE);
     assert_int_equal(judge(48.99, 50, NAN), GN_BELOW);
     assert_int_equal(judge(47, 50, 3), GN_INSIDE);
-    assert_int_equal(judge(NAN, 50, 3), GN_NO_VERDICT);
-    assert_int_equal(judge(50, NAN, NAN), GN_NO_VERDICT);
-    assert_string_equal(gn_verdict_name(GN_BELOW), "below");
+    assert_int_equal(judge(NAN, 50, 3), GN_NOT_COMPARED);
+    assert_int_equal(judge(50, NAN, NAN), GN_NOT_COMPARED);
+    assert_string_equal(gn_agreement_name(GN_BELOW), "below");
 }
 
 static json_t *results(double val, double test, double oracle, double lo, double hi)
@@ -47,31 +48,38 @@ static void test_choice(void **state)
         {.state = GN_TRIAL_DONE, .results = results(0.95, 0.74, 0.74, 0.6, 0.8)},
         {.state = GN_TRIAL_FAILED, .reason = "it diverged"},
     };
-    gn_slot_trial of_slot[5];
+    const gn_trial_list list = {.items = trials, .count = 5};
+    const char *betas[] = {"0", "1", "2"};
+    gn_setting axis = {.key = "method.beta", .items = betas, .count = 3};
+    gn_cell_run runs[5];
     for (size_t i = 0; i < 5; i++)
-        of_slot[i] = (gn_slot_trial){i / 2, (int64_t)(i % 2), &trials[i]};
-    gn_cell_result out;
-    assert_ok(ctx, gn_cell_result_of(ctx, of_slot, 5, 3, "wga", &out));
-    assert_int_equal(out.planned, 5);
-    assert_int_equal(out.done, 4);
-    assert_int_equal(out.failed, 1);
-    assert_string_equal(out.failure, "it diverged");
-    assert_int_equal(out.honest.point, 0); /* means 0.85 and 0.825 on validation */
-    assert_near(out.honest.measure.mean, 62, 1e-9);
-    assert_near(out.honest.measure.sd, sqrt(8), 1e-9);
-    assert_near(out.honest.interval.lo, 50, 1e-9);
-    assert_near(out.honest.interval.hi, 80, 1e-9);
-    assert_int_equal(out.oracle.point, 1);
-    assert_near(out.oracle.measure.mean, 73, 1e-9);
+        runs[i] = (gn_cell_run){i / 2, i};
+    gn_cell cell = {.dataset = gn_paper_dataset_find("waterbirds"),
+                    .axes = {.list = &axis, .count = 1},
+                    .runs = runs,
+                    .run_count = 5};
+    const gn_cell_result *out = &cell.result;
+    assert_ok(ctx, gn_cell_sum_up(ctx, &list, &cell));
+    assert_int_equal(out->done, 4);
+    assert_int_equal(out->failed, 1);
+    assert_string_equal(out->failure, "it diverged");
+    assert_int_equal(out->honest.point, 0); /* means 0.85 and 0.825 on validation */
+    assert_near(out->honest.measure.mean, 62, 1e-9);
+    assert_near(out->honest.measure.sd, sqrt(8), 1e-9);
+    assert_near(out->honest.interval.lo, 50, 1e-9);
+    assert_near(out->honest.interval.hi, 80, 1e-9);
+    assert_int_equal(out->oracle.point, 1);
+    assert_near(out->oracle.measure.mean, 73, 1e-9);
 
     /* A point whose seeds are not all done does not win yet. */
     trials[1].state = GN_TRIAL_WAITING;
-    assert_ok(ctx, gn_cell_result_of(ctx, of_slot, 5, 3, "wga", &out));
-    assert_int_equal(out.honest.point, 1);
-    assert_int_equal(out.honest.measure.n, 2);
+    assert_ok(ctx, gn_cell_sum_up(ctx, &list, &cell));
+    assert_int_equal(out->honest.point, 1);
+    assert_int_equal(out->honest.measure.n, 2);
 
-    assert_ok(ctx, gn_cell_result_of(ctx, of_slot, 0, 1, "wga", &out));
-    assert_true(out.honest.measure.n == 0 && isnan(out.honest.measure.mean));
+    cell.run_count = 0;
+    assert_ok(ctx, gn_cell_sum_up(ctx, &list, &cell));
+    assert_true(out->honest.measure.n == 0 && isnan(out->honest.measure.mean));
     for (size_t i = 0; i < 4; i++)
         json_decref(trials[i].results);
     gerne_ctx_close(ctx);

@@ -44,31 +44,25 @@ static void test_curves(void **state)
     char *dir = test_directory();
     gn_trial trials[3] = {
         {.state = GN_TRIAL_DONE}, {.state = GN_TRIAL_DONE}, {.state = GN_TRIAL_FAILED}};
-    gn_job jobs[3] = {{.slot = 4}, {.slot = 4, .seed = 1}, {.slot = 4, .seed = 2}};
-    gn_slot_trial of_slot[3];
-    for (int i = 0; i < 3; i++) {
-        snprintf(trials[i].spec.id, sizeof trials[i].spec.id, "run%d", i);
-        of_slot[i] = (gn_slot_trial){0, i, &trials[i]};
-    }
+    gn_cell_run runs[3] = {{.trial = 0}, {.trial = 1}, {.trial = 2}};
+    const gn_cell cell = {.runs = runs, .run_count = 3};
+    for (int i = 0; i < 3; i++)
+        snprintf(trials[i].id, sizeof trials[i].id, "run%d", i);
     write_run(ctx, dir, "run0", 0.2, 0.6);
     write_run(ctx, dir, "run1", 0.4, 0.7);
-    gn_reproduction r = {.ctx = ctx,
-                         .dir = dir,
-                         .jobs = jobs,
-                         .job_count = 3,
-                         .slot_trials = of_slot,
-                         .figures = json_array()};
+    gn_reproduction r = {
+        .ctx = ctx, .dir = dir, .trials = {.items = trials, .count = 3}, .figures = json_array()};
     assert_ok(ctx, gn_arena_new(ctx, &r.arena));
     gn_run_logs curves;
     gn_track curve;
-    assert_ok(ctx, gn_run_logs_read(&r, 4, 0, &curves));
+    assert_ok(ctx, gn_run_logs_read(&r, &cell, 0, &curves));
     assert_int_equal(curves.count, 2);
     assert_near(curves.minority_share, 0.8, 1e-12);
     assert_ok(ctx, gn_track_of(&r, &curves, "test", "gba", &curve));
     assert_int_equal(curve.count, 2);
     assert_near(curve.x[1], 50, 1e-12);
     assert_near(curve.mean[0], 0.3, 1e-12);
-    assert_near(curve.sd[0], sqrt(0.02), 1e-12); /* 0.2 and 0.4: 2 times 0.01 over 1 */
+    assert_near(curve.width[0], sqrt(0.02), 1e-12); /* 0.2 and 0.4: 2 times 0.01 over 1 */
     /* 0.5 = 0.8 * 0.4 + 0.2 * 0.9 */
     gn_track majority;
     assert_ok(ctx, gn_track_of(&r, &curves, "test", "majority_acc", &majority));
@@ -83,8 +77,9 @@ static void test_curves(void **state)
     assert_ok(ctx, gn_run_logs_plateau(&r, &curves, "test", "gba", 60, &plateau));
     assert_true(plateau.n == 0 && isnan(plateau.mean));
 
-    json_t *figure = gn_add_figure(&r, "Title", "epoch", false, "accuracy", "%");
-    assert_ok(ctx, gn_add_series(&r, figure, "ours", &curve, 100, false));
+    json_t *figure = gn_figure_add(r.figures, "Title", (gn_figure_axis){"epoch", "", false},
+                                   (gn_figure_axis){"accuracy", "%", false}, NULL);
+    assert_ok(ctx, gn_figure_add_series(ctx, figure, "ours", &curve, 100, false));
     const json_t *series = json_array_get(json_object_get(figure, "series"), 0);
     assert_near(json_number_value(json_array_get(json_object_get(series, "y"), 1)), 65, 1e-9);
     assert_near(json_number_value(json_array_get(json_object_get(series, "lo"), 0)),
@@ -93,7 +88,7 @@ static void test_curves(void **state)
     gn_run_logs_free(&curves);
 
     write_file(ctx, dir, "trials/run0/log.jsonl", "{\"event\":\n");
-    assert_fails(ctx, GERNE_EDATA, "log.jsonl", gn_run_logs_read(&r, 4, 0, &curves));
+    assert_fails(ctx, GERNE_EDATA, "log.jsonl", gn_run_logs_read(&r, &cell, 0, &curves));
     gn_run_logs_free(&curves);
     json_decref(r.figures);
     gn_arena_close(r.arena);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "reproduce/slots.h"
+#include "reproduce/cells.h"
 #include "train/options.h"
 
 static gn_paper_figure at(const gn_paper_table *t, const char *method, const char *setting,
@@ -125,44 +125,50 @@ static void test_choosing(void **state)
     assert_false(gn_word_chosen("erm", "gerne,erma"));
 }
 
-/* Every cell's configuration is one that train understands, at every point of its grid. */
-static void test_cells(void **state)
+/* At every point of its grid. */
+static void check_cell(gerne_ctx *ctx, gn_arena *arena, gn_cell *cell, bool in_table1)
+{
+    assert_ok(ctx, gn_cell_settings_read(ctx, arena, cell));
+    size_t folds = gn_grid_size(&cell->folds);
+    for (size_t p = 0; p < gn_grid_size(&cell->axes) * folds; p++) {
+        gn_settings flags = {.arena = arena};
+        gn_run_config *config;
+        assert_ok(ctx, gn_cell_flags(ctx, cell, &flags));
+        assert_ok(ctx, gn_cell_changes(ctx, cell, p / folds, p % folds, &flags));
+        assert_ok(ctx, gn_run_config_new(ctx, &cell->base, &flags, &config));
+        assert_string_equal(config->method->name, cell->method);
+        double ratio;
+        if (cell->ratio[0] && strcmp(cell->dataset->name, "bffhq") != 0) {
+            assert_true(gn_parse_double(cell->ratio, &ratio));
+            assert_near(100 * config->data.ratio, ratio, 1e-9);
+        }
+        bool wants_known = strcmp(cell->setting, "known") == 0;
+        if (in_table1)
+            assert_int_equal(config->method_choice.attributes, wants_known ? GN_KNOWN : GN_UNKNOWN);
+        assert_true(config->train.log_test); /* both choices of a checkpoint */
+        gn_run_config_close(config);
+        gn_settings_free(&flags);
+    }
+    gn_cell_settings_free(cell);
+}
+
+/* Every cell's configuration is one that train understands. */
+static void test_configurations(void **state)
 {
     (void)state;
     gerne_ctx *ctx = test_ctx();
     gn_arena *arena;
-    gn_cells cells;
+    gn_cells all, table1;
     assert_ok(ctx, gn_arena_new(ctx, &arena));
-    assert_ok(ctx, gn_cells_read(ctx, arena, &cells));
+    assert_ok(ctx, gn_cells_read(ctx, arena, NULL, NULL, &all));
+    assert_ok(ctx, gn_cells_read(ctx, arena, "table1", NULL, &table1));
+    assert_true(all.count > table1.count);
+    for (size_t i = 0; i < all.count; i++)
+        check_cell(ctx, arena, &all.list[i], false);
     size_t c_mnist = 0;
-    for (size_t i = 0; i < cells.count; i++) {
-        const gn_cell *cell = &cells.list[i];
-        gn_slot slot = {.cell = cell};
-        assert_non_null(gn_paper_dataset_find(cell->dataset));
-        assert_ok(ctx, gn_cell_settings_read(ctx, arena, cell, &slot.settings));
-        size_t folds = gn_grid_size(&slot.settings.folds);
-        for (size_t p = 0; p < gn_grid_size(&slot.settings.axes) * folds; p++) {
-            gn_settings flags = {.arena = arena};
-            gn_run_config *config;
-            assert_ok(ctx, gn_slot_flags(ctx, &slot, &flags));
-            assert_ok(ctx, gn_slot_changes(ctx, &slot, p / folds, p % folds, &flags));
-            assert_ok(ctx, gn_run_config_new(ctx, &slot.settings.base, &flags, &config));
-            assert_string_equal(config->method->name, cell->method);
-            double ratio;
-            if (cell->ratio[0] && strcmp(cell->dataset, "bffhq") != 0) {
-                assert_true(gn_parse_double(cell->ratio, &ratio));
-                assert_near(100 * config->data.ratio, ratio, 1e-9);
-            }
-            bool wants_known = strcmp(cell->setting, "known") == 0;
-            if (strcmp(cell->table, "table1") == 0)
-                assert_int_equal(config->method_choice.attributes,
-                                 wants_known ? GN_KNOWN : GN_UNKNOWN);
-            assert_true(config->train.log_test); /* both choices of a checkpoint */
-            gn_run_config_close(config);
-            gn_settings_free(&flags);
-        }
-        c_mnist += strcmp(cell->table, "table1") == 0 && strcmp(cell->dataset, "c-mnist") == 0;
-        gn_cell_settings_free(&slot.settings);
+    for (size_t i = 0; i < table1.count; i++) {
+        check_cell(ctx, arena, &table1.list[i], true);
+        c_mnist += strcmp(table1.list[i].dataset->name, "c-mnist") == 0;
     }
     assert_int_equal(c_mnist, 4 * 7);
     gn_arena_close(arena);
@@ -174,65 +180,63 @@ static void test_grid(void **state)
     (void)state;
     gerne_ctx *ctx = test_ctx();
     gn_arena *arena;
-    gn_cell_settings s;
     assert_ok(ctx, gn_arena_new(ctx, &arena));
-    gn_cell cell = {
-        .base = "c-mnist-erm", .path = "x", .overrides = "a.b=1|2  c.d=3 e.f=x|y|z g.h=1/3+2/3"};
-    assert_ok(ctx, gn_cell_settings_read(ctx, arena, &cell, &s));
-    assert_int_equal(gn_grid_size(&s.axes), 6);
-    assert_int_equal(s.fixed.count, 1);
-    assert_int_equal(gn_grid_size(&s.folds), 2);
-    assert_string_equal(gn_grid_value(&s.folds, 1, 0), "2/3");
-    assert_string_equal(gn_grid_value(&s.axes, 0, 0), "1");
-    assert_string_equal(gn_grid_value(&s.axes, 4, 0), "2");
-    assert_string_equal(gn_grid_value(&s.axes, 4, 1), "y");
-    gn_slot slot = {.cell = &cell, .settings = s};
+    gn_cell cell = {.base_name = "c-mnist-erm",
+                    .path = "x",
+                    .overrides = "a.b=1|2  c.d=3 e.f=x|y|z g.h=1/3+2/3"};
+    assert_ok(ctx, gn_cell_settings_read(ctx, arena, &cell));
+    assert_int_equal(gn_grid_size(&cell.axes), 6);
+    assert_int_equal(cell.fixed.count, 1);
+    assert_int_equal(gn_grid_size(&cell.folds), 2);
+    assert_string_equal(gn_grid_value(&cell.folds, 1, 0), "2/3");
+    assert_string_equal(gn_grid_value(&cell.axes, 0, 0), "1");
+    assert_string_equal(gn_grid_value(&cell.axes, 4, 0), "2");
+    assert_string_equal(gn_grid_value(&cell.axes, 4, 1), "y");
     const char *words;
-    assert_ok(ctx, gn_slot_point_words(ctx, arena, &slot, 5, &words));
+    assert_ok(ctx, gn_cell_point_words(ctx, arena, &cell, 5, &words));
     assert_string_equal(words, "b = 2, f = z");
-    gn_cell_settings_free(&s);
+    gn_cell_settings_free(&cell);
     cell.overrides = "";
-    assert_ok(ctx, gn_cell_settings_read(ctx, arena, &cell, &s));
-    assert_int_equal(gn_grid_size(&s.axes), 1);
-    gn_cell_settings_free(&s);
+    assert_ok(ctx, gn_cell_settings_read(ctx, arena, &cell));
+    assert_int_equal(gn_grid_size(&cell.axes), 1);
+    gn_cell_settings_free(&cell);
     cell.overrides = "a.b";
-    assert_fails(ctx, GERNE_EINTERNAL, "not key=value",
-                 gn_cell_settings_read(ctx, arena, &cell, &s));
-    cell.base = "nowhere";
+    assert_fails(ctx, GERNE_EINTERNAL, "not key=value", gn_cell_settings_read(ctx, arena, &cell));
+    cell.base_name = "nowhere";
     assert_fails(ctx, GERNE_EINTERNAL, "no file 'nowhere.yaml'",
-                 gn_cell_settings_read(ctx, arena, &cell, &s));
+                 gn_cell_settings_read(ctx, arena, &cell));
     gn_arena_close(arena);
     gerne_ctx_close(ctx);
 }
 
-static const gn_slot *find(const gn_slots *slots, const char *path)
+static const gn_cell *find(const gn_cells *cells, const char *path)
 {
-    for (size_t i = 0; i < slots->count; i++)
-        if (strcmp(slots->list[i].path, path) == 0)
-            return &slots->list[i];
-    fail_msg("no slot %s", path);
+    for (size_t i = 0; i < cells->count; i++)
+        if (strcmp(cells->list[i].path, path) == 0)
+            return &cells->list[i];
+    fail_msg("no cell %s", path);
     return NULL;
 }
 
-static void test_slots(void **state)
+static void test_cells(void **state)
 {
     (void)state;
     gerne_ctx *ctx = test_ctx();
     gn_arena *arena;
-    gn_slots slots;
+    gn_cells cells;
     char *folder = test_directory();
     assert_ok(ctx, gn_arena_new(ctx, &arena));
-    gn_slot_request request = {
+    gn_reproduce_options options = {
         .what = "table1", .budget = "quick", .places = {.data = folder, .mnist = "/nowhere/mnist"}};
-    assert_ok(ctx, gn_slots_make(ctx, arena, &request, &slots));
-    assert_int_equal(slots.count, 85);
-    const gn_slot *s = find(&slots, "c-mnist/0.5/known/gerne");
-    assert_int_equal(s->state, GN_SLOT_DATA_MISSING);
+    assert_ok(ctx, gn_cells_make(ctx, arena, &options, &cells));
+    assert_int_equal(cells.count, 85);
+    const gn_cell *s = find(&cells, "c-mnist/0.5/known/gerne");
+    assert_int_equal(s->state, GN_CELL_DATA_MISSING);
     assert_string_equal(s->reason, "C-MNIST is not in '/nowhere/mnist'");
     assert_non_null(strstr(s->hint, "gerne data fetch mnist"));
     assert_near(s->paper.mean, 77.79, 1e-12);
-    assert_int_equal(find(&slots, "c-mnist/1/unknown/dfa")->state, GN_SLOT_NOT_BUILT);
-    gn_slots_free(&slots);
+    assert_int_equal(find(&cells, "c-mnist/1/unknown/dfa")->state, GN_CELL_NOT_BUILT);
+    gn_cells_free(&cells);
 
     /* The witness makes the data present. */
     const char *mnist, *file;
@@ -240,33 +244,34 @@ static void test_slots(void **state)
     assert_ok(ctx, gn_make_directory(ctx, mnist));
     assert_ok(ctx, gn_path_join(ctx, arena, mnist, "train-images-idx3-ubyte", &file));
     assert_ok(ctx, gn_file_write(ctx, file, "x", 1));
-    request.places.mnist = NULL;
-    request.only = "c-mnist/0.5,c-mnist/5/known";
-    request.method = "gerne,erm";
-    assert_ok(ctx, gn_slots_make(ctx, arena, &request, &slots));
-    assert_int_equal(slots.count, 4);
-    assert_int_equal(slots.list[0].state, GN_SLOT_RUNNABLE);
-    assert_string_equal(slots.list[0].dir, mnist);
-    gn_slots_free(&slots);
+    options.places.mnist = NULL;
+    options.only = "c-mnist/0.5,c-mnist/5/known";
+    options.method = "gerne,erm";
+    assert_ok(ctx, gn_cells_make(ctx, arena, &options, &cells));
+    assert_int_equal(cells.count, 4);
+    assert_int_equal(cells.list[0].state, GN_CELL_RUNNABLE);
+    assert_string_equal(cells.list[0].dir, mnist);
+    gn_cells_free(&cells);
 
-    request.only = "c-mnist/0.5/knwon";
+    options.only = "c-mnist/0.5/knwon";
     assert_fails(ctx, GERNE_EUSAGE, "table1 has no cell 'c-mnist/0.5/knwon'",
-                 gn_slots_make(ctx, arena, &request, &slots));
+                 gn_cells_make(ctx, arena, &options, &cells));
     assert_non_null(strstr(gerne_hint(ctx), "'c-mnist/0.5/known'"));
-    request.only = NULL;
-    request.method = "gernee";
+    options.only = NULL;
+    options.method = "gernee";
     assert_fails(ctx, GERNE_EUSAGE, "table1 has no method 'gernee'",
-                 gn_slots_make(ctx, arena, &request, &slots));
+                 gn_cells_make(ctx, arena, &options, &cells));
     assert_non_null(strstr(gerne_hint(ctx), "'gerne'"));
-    request.only = "c-mnist/0.5/known";
-    request.method = "erm";
-    assert_fails(ctx, GERNE_EUSAGE, "both", gn_slots_make(ctx, arena, &request, &slots));
+    options.only = "c-mnist/0.5/known";
+    options.method = "erm";
+    assert_fails(ctx, GERNE_EUSAGE, "both", gn_cells_make(ctx, arena, &options, &cells));
 
-    request = (gn_slot_request){.what = "table2", .budget = "quick", .places = {.data = folder}};
-    assert_ok(ctx, gn_slots_make(ctx, arena, &request, &slots));
-    assert_int_equal(find(&slots, "civilcomments/known/gerne")->state, GN_SLOT_NOT_BUILT);
-    assert_int_equal(find(&slots, "waterbirds/known/dfr")->state, GN_SLOT_NOT_BUILT);
-    gn_slots_free(&slots);
+    options =
+        (gn_reproduce_options){.what = "table2", .budget = "quick", .places = {.data = folder}};
+    assert_ok(ctx, gn_cells_make(ctx, arena, &options, &cells));
+    assert_int_equal(find(&cells, "civilcomments/known/gerne")->state, GN_CELL_NOT_BUILT);
+    assert_int_equal(find(&cells, "waterbirds/known/dfr")->state, GN_CELL_NOT_BUILT);
+    gn_cells_free(&cells);
     gn_arena_close(arena);
     test_remove_directory(folder);
     gerne_ctx_close(ctx);
@@ -275,10 +280,10 @@ static void test_slots(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),   cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_figure_2), cmocka_unit_test(test_choosing),
-        cmocka_unit_test(test_cells),    cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_tables),         cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_figure_2),       cmocka_unit_test(test_choosing),
+        cmocka_unit_test(test_cells),          cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_configurations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

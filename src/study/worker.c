@@ -1,9 +1,11 @@
-#include "study/run.h"
+#include "study/worker.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#include "study/result.h"
 
 /* A trial is this much of the progress line. */
 enum { PARTS = 1000 };
@@ -66,15 +68,14 @@ static gerne_status announce(worker *w, const char *id)
     GN_TRY(count(w));
     GN_TRY(gn_ledger_find(w->ledger, id, &one));
     const gn_trial *trial = &one.items[0];
-    const json_t *selection = json_object_get(trial->results, "selection");
-    const char *metric = json_string_value(json_object_get(selection, "metric"));
-    const char *split = json_string_value(json_object_get(selection, "split"));
+    gn_result_selection by;
     char name[200];
-    gn_trial_words(&trial->spec, name, sizeof name);
-    if (trial->state == GN_TRIAL_DONE && metric && split)
+    gn_trial_words(trial, name, sizeof name);
+    if (trial->state == GN_TRIAL_DONE && gn_result_selection_of(trial->results, &by))
         gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s: %s on %s %.2f %%", w->finished,
-               w->planned + w->to_come, name, metric, split,
-               100 * gn_trial_figure(trial->results, split, metric));
+               w->planned + w->to_come, name, by.metric, by.split,
+               100 *
+                   gn_result_figure(gn_result_splits(trial->results, false), by.split, by.metric));
     else if (trial->state == GN_TRIAL_FAILED)
         gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s failed: %s", w->finished,
                w->planned + w->to_come, name, trial->reason);

@@ -1,6 +1,6 @@
-/* run.h - works through the planned trials of a ledger, together with any other processes. */
-#ifndef GN_STUDY_RUN_H
-#define GN_STUDY_RUN_H
+/* worker.h - works through the planned trials of a ledger, together with any other processes. */
+#ifndef GN_STUDY_WORKER_H
+#define GN_STUDY_WORKER_H
 
 #include "study/trial.h"
 
