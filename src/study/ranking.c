@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "study/trial.h"
+#include "study/result.h"
 
 const char *const gn_test_figures[GN_TEST_FIGURES] = {"gba", "wga", "acc_avg"};
 
@@ -16,14 +16,13 @@ static gerne_status group(gerne_ctx *ctx, const gn_trial_list *list, gn_ranking 
     for (size_t i = 0; i < list->count; i++) {
         const gn_trial *trial = &list->items[i];
         size_t at = 0;
-        while (at < out->count &&
-               (out->items[at].level != trial->spec.level ||
-                strcmp(out->items[at].settings, trial->spec.settings) != 0 ||
-                strcmp(list->items[out->items[at].first].spec.tag, trial->spec.tag) != 0))
+        while (at < out->count && (out->items[at].level != trial->level ||
+                                   strcmp(out->items[at].settings, trial->settings) != 0 ||
+                                   strcmp(list->items[out->items[at].first].tag, trial->tag) != 0))
             at++;
         if (at == out->count)
-            out->items[out->count++] = (gn_ranked){
-                .settings = trial->spec.settings, .first = i, .level = trial->spec.level};
+            out->items[out->count++] =
+                (gn_ranked){.settings = trial->settings, .first = i, .level = trial->level};
         out->items[at].trials++;
         out->items[at].done += trial->state == GN_TRIAL_DONE;
         out->items[at].failed += trial->state == GN_TRIAL_FAILED;
@@ -33,10 +32,9 @@ static gerne_status group(gerne_ctx *ctx, const gn_trial_list *list, gn_ranking 
 
 static bool belongs(const gn_ranked *item, const gn_trial_list *list, const gn_trial *trial)
 {
-    const gn_trial_spec *first = &list->items[item->first].spec;
-    return trial->state == GN_TRIAL_DONE && trial->spec.level == item->level &&
-           strcmp(trial->spec.settings, item->settings) == 0 &&
-           strcmp(trial->spec.tag, first->tag) == 0;
+    const gn_trial *first = &list->items[item->first];
+    return trial->state == GN_TRIAL_DONE && trial->level == item->level &&
+           strcmp(trial->settings, item->settings) == 0 && strcmp(trial->tag, first->tag) == 0;
 }
 
 /* values has room for all trials. */
@@ -46,24 +44,22 @@ static gn_spread spread(const gn_ranked *item, const gn_trial_list *list, const 
     size_t count = 0;
     for (size_t i = item->first; i < list->count; i++)
         if (belongs(item, list, &list->items[i]))
-            values[count++] = gn_trial_figure(list->items[i].results, split, metric);
+            values[count++] =
+                gn_result_figure(gn_result_splits(list->items[i].results, false), split, metric);
     return gn_spread_of(values, count);
 }
 
 static gn_interval mean_interval(const gn_ranked *item, const gn_trial_list *list,
                                  const char *split, const char *metric)
 {
-    char key[64];
     gn_interval sum = {0, 0};
-    snprintf(key, sizeof key, "%s_ci95", metric);
     for (size_t i = item->first; i < list->count; i++) {
         if (!belongs(item, list, &list->items[i]))
             continue;
-        const json_t *splits = json_object_get(list->items[i].results, "splits");
-        const json_t *pair = json_object_get(json_object_get(splits, split), key);
-        const json_t *lo = json_array_get(pair, 0), *hi = json_array_get(pair, 1);
-        sum.lo += json_is_number(lo) ? json_number_value(lo) : (double)NAN;
-        sum.hi += json_is_number(hi) ? json_number_value(hi) : (double)NAN;
+        const json_t *splits = gn_result_splits(list->items[i].results, false);
+        gn_interval one = gn_result_interval(splits, split, metric);
+        sum.lo += one.lo;
+        sum.hi += one.hi;
     }
     double n = (double)item->done;
     return (gn_interval){sum.lo / n, sum.hi / n};

@@ -34,16 +34,15 @@ static gerne_status trial_json(gerne_ctx *ctx, const gn_trial *trial, json_t **o
 {
     json_t *settings;
     char run[GN_TRIAL_ID + 8];
-    snprintf(run, sizeof run, "trials/%s", trial->spec.id);
-    GN_TRY(settings_of(ctx, trial->spec.settings, &settings));
-    *out = json_pack("{s:s,s:s,s:o,s:I,s:s,s:o}", "id", trial->spec.id, "run", run, "settings",
-                     settings, "seed", (json_int_t)trial->spec.seed, "state",
-                     gn_trial_state_name(trial->state), "reason",
-                     trial->reason ? json_string(trial->reason) : json_null());
+    snprintf(run, sizeof run, "trials/%s", trial->id);
+    GN_TRY(settings_of(ctx, trial->settings, &settings));
+    *out = json_pack("{s:s,s:s,s:o,s:I,s:s,s:o}", "id", trial->id, "run", run, "settings", settings,
+                     "seed", (json_int_t)trial->seed, "state", gn_trial_state_name(trial->state),
+                     "reason", trial->reason ? json_string(trial->reason) : json_null());
     if (!*out)
         return gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
-    if (trial->spec.tag[0])
-        json_object_set_new(*out, "tag", json_string(trial->spec.tag));
+    if (trial->tag[0])
+        json_object_set_new(*out, "tag", json_string(trial->tag));
     if (trial->results) {
         json_object_set_new(*out, "val", figures_of(trial->results, "val"));
         json_object_set_new(*out, "test", figures_of(trial->results, "test"));
@@ -79,7 +78,7 @@ static gerne_status ranking_json(gerne_ctx *ctx, const gn_ranking *ranking,
                       (json_int_t)r->failed, "mean", gn_json_number(r->figure.mean), "sd",
                       gn_json_number(r->figure.sd), "se", gn_json_number(r->figure.se), "ci95",
                       gn_json_number(r->interval.lo), gn_json_number(r->interval.hi), "test", test);
-        const char *tag = list->items[r->first].spec.tag;
+        const char *tag = list->items[r->first].tag;
         if (item && tag[0])
             json_object_set_new(item, "tag", json_string(tag));
         json_array_append_new(out, item);

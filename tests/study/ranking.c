@@ -36,9 +36,9 @@ static int teardown(void **state)
 static void add(fixture *f, const char *settings, int level, double value)
 {
     gn_trial *t = &f->items[f->list.count];
-    *t = (gn_trial){
-        .spec = {.settings = settings, .tag = "", .level = level, .seed = (int64_t)f->list.count}};
-    snprintf(t->spec.id, sizeof t->spec.id, "%016zu", f->list.count++);
+    *t =
+        (gn_trial){.settings = settings, .tag = "", .level = level, .seed = (int64_t)f->list.count};
+    snprintf(t->id, sizeof t->id, "%016zu", f->list.count++);
     t->state = isnan(value) ? GN_TRIAL_FAILED : GN_TRIAL_DONE;
     t->reason = isnan(value) ? "diverged" : NULL;
     if (!isnan(value))
