@@ -217,19 +217,40 @@ static gerne_status skip_byte_order_mark(gn_csv *csv)
     return GERNE_OK;
 }
 
+/* Behind the quote that closes the one at the cursor, or the end. */
+static const unsigned char *skip_quoted(const unsigned char *at, const unsigned char *end)
+{
+    for (at++; at < end; at++) {
+        if (*at != '"')
+            continue;
+        if (at + 1 == end || at[1] != '"')
+            return at + 1;
+        at++; /* a doubled quote stands for one */
+    }
+    return end;
+}
+
 /* What the first row has most of outside of quotes; a comma when it has none. */
 static char find_separator(const gn_csv *csv)
 {
     static const char candidates[] = {',', '\t', ';'};
     size_t counts[sizeof candidates] = {0}, best = 0;
-    bool quoted = false, begun = false;
-    for (const unsigned char *at = csv->at; at < csv->end; at++) {
-        if (!quoted && begun && (*at == '\n' || *at == '\r'))
-            break;
-        begun = begun || (*at != '\n' && *at != '\r');
-        quoted = quoted != (*at == '"');
-        for (size_t i = 0; !quoted && i < sizeof candidates; i++)
-            counts[i] += *at == (unsigned char)candidates[i];
+    const unsigned char *at = csv->at;
+    while (at < csv->end && (*at == '\n' || *at == '\r'))
+        at++;
+    for (bool starts = true; at < csv->end && *at != '\n' && *at != '\r';) {
+        if (starts && *at == '"') {
+            at = skip_quoted(at, csv->end);
+            starts = false;
+            continue;
+        }
+        starts = false;
+        for (size_t i = 0; i < sizeof candidates; i++)
+            if (*at == (unsigned char)candidates[i]) {
+                counts[i]++;
+                starts = true;
+            }
+        at++;
     }
     for (size_t i = 1; i < sizeof candidates; i++)
         if (counts[i] > counts[best])

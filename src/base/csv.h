@@ -65,7 +65,7 @@ const char *gn_csv_cell(const gn_csv *csv, size_t column);
 /* The line on which the row just read starts, counted from 1. */
 size_t gn_csv_line(const gn_csv *csv);
 
-/* Fails with "FILE.csv, line 7, column 'y': ..."; a negative column is left out. */
+/* Fails with "FILE.csv, line 7, column 'y': ..."; a negative column is not named. */
 gerne_status gn_csv_fail(gn_csv *csv, gerne_status status, ptrdiff_t column, const char *format,
                          ...) GN_PRINTF(4, 5);
 #ifdef __clang_analyzer__ /* as in base/status.h */

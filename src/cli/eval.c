@@ -47,10 +47,11 @@ static const gn_option options[] = {
 };
 
 static const char help[] =
-    "Judges a run, a file of weights, or the predictions of any model, and prints, for every group "
-    "(class y with attribute a), how\n"
-    "many are right with an exact 95% interval; the accuracy of the worst group (WGA), the mean\n"
-    "of the groups (GBA) and further figures, each with one meaning: docs/metrics.md.\n"
+    "Judges a run, a file of weights, or the predictions of any model. Prints the accuracy of "
+    "every\n"
+    "group (class y with attribute a) with an exact 95% interval, the accuracy of the worst group\n"
+    "(WGA), the mean of the groups (GBA) and further figures, each with one meaning:\n"
+    "docs/metrics.md.\n"
     "\n"
     "  gerne eval runs/birds --min-wga 0.85 || echo not good enough\n"
     "  gerne eval runs/birds --data.dir photos-of-2026 --split all\n"
@@ -59,8 +60,9 @@ static const char help[] =
     "  gerne eval --predictions new.csv --compare old.csv --max-regression 0.01\n"
     "  model | gerne eval --predictions - --score probability\n"
     "\n"
-    "A run is judged on its own data unless data.* keys name other; a file of weights needs them,\n"
-    "and --model.arch where it does not tell its network (best.safetensors of a run does).\n"
+    "A run is judged on its own data unless data.* keys name other data. A file of weights needs\n"
+    "data.* keys, and --model.arch unless its metadata names the network (best.safetensors of a "
+    "run does).\n"
     "A file with prob_<class> columns also has AUROC and calibration error; without a column pred\n"
     "the most probable class counts, the first on ties.\n";
 
@@ -164,11 +166,11 @@ static void warn_of_empty_groups(gn_cli *cli, const gn_metrics *metrics,
     size_t attributes = (size_t)metrics->attributes;
     if (empty == 1)
         gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "the group of class '%s' and attribute '%s' has no rows and is left out",
+               "the group of class '%s' and attribute '%s' has no rows and is ignored",
                names->classes[first / attributes], names->attributes[first % attributes]);
     else if (empty > 1)
         gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "%zu of %zu groups have no rows and are left out, first class '%s' with attribute "
+               "%zu of %zu groups have no rows and are ignored, first class '%s' with attribute "
                "'%s'",
                empty, groups, names->classes[first / attributes],
                names->attributes[first % attributes]);

@@ -32,14 +32,6 @@ typedef struct reader {
     uint64_t first_split; /* hash of the first row's split */
 } reader;
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
 static bool is_probability(const char *name)
 {
     return strncmp(name, prefix, sizeof prefix - 1) == 0 && name[sizeof prefix - 1];
@@ -89,7 +81,7 @@ static gerne_status probability_column(reader *r, const char *class, ptrdiff_t *
 }
 
 /* Finds the column of every class. Given classes may lack theirs when there is a column pred: the
- * probabilities are left out then. */
+ * probabilities are ignored then. */
 static gerne_status find_probabilities(reader *r, const gn_labels *classes)
 {
     size_t found = 0;
@@ -116,7 +108,7 @@ static gerne_status find_probabilities(reader *r, const gn_labels *classes)
                        prefix, missing);
     if (found > 0)
         gn_log(r->ctx, GERNE_LOG_WARNING,
-               "%s: class '%s' has no column '%s%s', the probabilities are left out", r->path,
+               "%s: class '%s' has no column '%s%s', the probabilities are ignored", r->path,
                missing, prefix, missing);
     return GERNE_OK;
 }
@@ -266,7 +258,7 @@ static gerne_status take_id(reader *r)
     size_t at = r->out->predictions.count;
     GN_TRY(gn_grow(r->ctx, &r->out->ids, &r->out->id_capacity, at + 1, sizeof *r->out->ids,
                    "the index"));
-    r->out->ids[at] = hash_text(gn_csv_cell(r->csv, (size_t)r->index));
+    r->out->ids[at] = gn_text_hash(gn_csv_cell(r->csv, (size_t)r->index));
     return GERNE_OK;
 }
 
@@ -278,7 +270,7 @@ static bool is_wanted(reader *r)
     const char *split = gn_csv_cell(r->csv, (size_t)r->split);
     if (r->columns->split)
         return strcmp(split, r->columns->split) == 0;
-    uint64_t hash = hash_text(split);
+    uint64_t hash = gn_text_hash(split);
     if (r->out->predictions.count == 0)
         r->first_split = hash;
     r->out->splits_mixed = r->out->splits_mixed || hash != r->first_split;

@@ -44,7 +44,7 @@ gerne_status gn_read_predictions(gn_run_record *run)
     gn_prediction_file_free(&run->predictions);
     if (status != GERNE_EDATA)
         return status;
-    return gn_run_note(run, "predictions.csv is damaged and left out: %s.",
+    return gn_run_note(run, "predictions.csv is damaged and ignored: %s.",
                        gerne_message(run->ctx));
 }
 
@@ -77,7 +77,7 @@ static int by_index(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* A picture that cannot be read is left out: it only illustrates. */
+/* A picture that cannot be read is skipped: it only illustrates. */
 static bool load_picture(gn_run_record *run, const char *folder, const char *name,
                          gn_picture_record *out)
 {

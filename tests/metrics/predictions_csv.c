@@ -169,12 +169,12 @@ static void written_lines_are_read_back(void **state)
     gn_text_free(&out);
 }
 
-static gerne_status whole_way(const char *path)
+static gerne_status whole_way(const char *path, const gn_prediction_columns *columns)
 {
     gn_prediction_file file;
     gn_metrics metrics = {0};
     gn_comparison comparison = {0};
-    gerne_status status = gn_predictions_read(ctx, path, &usual, &file);
+    gerne_status status = gn_predictions_read(ctx, path, columns, &file);
     if (status == GERNE_OK)
         status = gn_predictions_check_paired(ctx, &file, "a", &file, "b");
     if (status == GERNE_OK)
@@ -194,13 +194,17 @@ static void memory_may_end_anywhere(void **state)
     static const char *const contents[] = {
         "index,y,a,pred\n1,u,x,v\n2,v,y,v\n3,u,y,u\n",
         "y,a,prob_u,prob_v\nu,x,0.1,0.9\nv,y,0.5,0.5\nv,x,0.2,0.8\n",
+        "y,a,score\nu,x,0.9\nv,,0.5\nv,x,0.8\n",
     };
-    for (int i = 0; i < 2; i++) {
+    gn_prediction_columns columns = usual;
+    for (int i = 0; i < 3; i++) {
+        columns.score = i == 2 ? "score" : NULL;
+        columns.missing = GN_MISSING_GROUP;
         const char *path = file_with("d.csv", contents[i]);
         long n = 1;
         for (;; n++) {
             gn_fail_allocation(n);
-            gerne_status status = whole_way(path);
+            gerne_status status = whole_way(path, &columns);
             gn_fail_allocation(0);
             if (status == GERNE_OK)
                 break;
@@ -211,6 +215,39 @@ static void memory_may_end_anywhere(void **state)
     }
 }
 
+/* Names as results.json has them keep their order; the file of a run without attributes has empty
+ * cells in column a. */
+static void given_names_keep_their_order(void **state)
+{
+    (void)state;
+    static const char *const classes[] = {"u", "b", "v"}, *const attributes[] = {"y", "x"};
+    gn_prediction_columns columns = usual;
+    columns.classes = classes;
+    columns.class_count = 3;
+    columns.attributes = attributes;
+    columns.attribute_count = 2;
+    columns.in_order = columns.decisions_only = true;
+    gn_prediction_file file;
+    const char *path = file_with("e.csv", "y,a,pred,prob_u,prob_b,prob_v\nv,x,b,0,1,0\n");
+    assert_ok(ctx, gn_predictions_read(ctx, path, &columns, &file));
+    assert_int_equal(file.predictions.y[0], 2);
+    assert_int_equal(file.predictions.a[0], 1);
+    assert_int_equal(file.predictions.pred[0], 1);
+    assert_null(file.predictions.probabilities);
+    gn_prediction_file_free(&file);
+    path = file_with("f.csv", "y,a,pred\nv,z,b\n");
+    assert_fails(ctx, GERNE_EDATA, "'z' is not an attribute",
+                 gn_predictions_read(ctx, path, &columns, &file));
+    gn_prediction_file_free(&file);
+    columns.a = NULL;
+    columns.attribute_count = 0;
+    path = file_with("g.csv", "y,a,pred\nv,,b\n");
+    assert_ok(ctx, gn_predictions_read(ctx, path, &columns, &file));
+    assert_int_equal(file.predictions.attributes, 1);
+    assert_string_equal(gn_labels_names(file.attributes)[0], "all");
+    gn_prediction_file_free(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +256,7 @@ int main(void)
         cmocka_unit_test(one_split_can_be_chosen),
         cmocka_unit_test(other_samples_are_noticed),
         cmocka_unit_test(written_lines_are_read_back),
+        cmocka_unit_test(given_names_keep_their_order),
         cmocka_unit_test(memory_may_end_anywhere),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
