@@ -39,7 +39,9 @@ typedef struct gn_cell_choice {
 
 typedef struct gn_cell_result {
     size_t done, failed;
-    const char *failure;           /* the reason of the first failed run, or NULL; lent by trials */
+    const gn_trial *failure;       /* the first failed run; or NULL */
+    size_t warned;                 /* finished runs of the honest choice's grid point that warned */
+    const char *warning;           /* the first of their warnings; or NULL */
     gn_cell_choice honest, oracle; /* chosen on validation; chosen on test */
 } gn_cell_result;
 

@@ -65,6 +65,17 @@ static gn_cell_choice choose_point(tally *t, bool oracle)
     return best;
 }
 
+static void count_warnings(const gn_trial_list *trials, gn_cell *cell)
+{
+    gn_cell_result *r = &cell->result;
+    for (size_t i = 0; i < cell->run_count; i++) {
+        const char *first;
+        if (cell->runs[i].point == r->honest.point &&
+            gn_result_warnings(trials->items[cell->runs[i].trial].results, &first))
+            r->warning = r->warned++ ? r->warning : first;
+    }
+}
+
 gerne_status gn_cell_sum_up(gerne_ctx *ctx, const gn_trial_list *trials, gn_cell *cell)
 {
     tally t = {.cell = cell, .trials = trials};
@@ -75,10 +86,11 @@ gerne_status gn_cell_sum_up(gerne_ctx *ctx, const gn_trial_list *trials, gn_cell
         cell->result.done += trial->state == GN_TRIAL_DONE;
         cell->result.failed += trial->state == GN_TRIAL_FAILED;
         if (trial->state == GN_TRIAL_FAILED && !cell->result.failure)
-            cell->result.failure = trial->reason ? trial->reason : "unknown";
+            cell->result.failure = trial;
     }
     cell->result.honest = choose_point(&t, false);
     cell->result.oracle = choose_point(&t, true);
+    count_warnings(trials, cell);
     gn_free(t.values);
     return GERNE_OK;
 }

@@ -42,14 +42,16 @@ static json_t *cell_json(gn_reproduction *r, const gn_cell *cell)
             : json_pack("{s:o,s:o,s:o}", "mean", gn_json_number(paper->mean), "sd",
                         gn_json_number(paper->sd), "band", gn_json_number(gn_band(paper)));
     return json_pack(
-        "{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s?,s:b,s:b,s:i,s:i,s:i,s:s?,s:o,s:o,s:o}", "cell",
-        cell->path, "dataset", cell->dataset->name, "ratio", cell->ratio, "setting", cell->setting,
-        "method", cell->method, "variant", cell->variant, "metric", cell->dataset->metric, "state",
-        gn_cell_state_name(cell->state), "reason", cell->reason, "hint", cell->hint, "frozen",
-        cell->frozen, "comparable", cell->state == GN_CELL_RUNNABLE && gn_cell_comparable(r, cell),
-        "runs", (int)cell->run_count, "done", (int)o->done, "failed", (int)o->failed, "failure",
-        o->failure, "honest", choice_json(r, cell, &o->honest), "oracle",
-        choice_json(r, cell, &o->oracle), "paper", figure);
+        "{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s?,s:s?,s:b,s:b,s:i,s:i,s:i,s:s?,s:i,s:s?,s:o,s:o,s:o}",
+        "cell", cell->path, "dataset", cell->dataset->name, "ratio", cell->ratio, "setting",
+        cell->setting, "method", cell->method, "variant", cell->variant, "metric",
+        cell->dataset->metric, "state", gn_cell_state_name(cell->state), "reason", cell->reason,
+        "hint", cell->hint, "frozen", cell->frozen, "comparable",
+        cell->state == GN_CELL_RUNNABLE && gn_cell_comparable(r, cell), "runs",
+        (int)cell->run_count, "done", (int)o->done, "failed", (int)o->failed, "failure",
+        o->failure ? o->failure->reason : NULL, "warned", (int)o->warned, "warning", o->warning,
+        "honest", choice_json(r, cell, &o->honest), "oracle", choice_json(r, cell, &o->oracle),
+        "paper", figure);
 }
 
 static json_t *sheets_json(const gn_reproduction *r)

@@ -221,7 +221,7 @@ static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
     if (status == GERNE_EINTERRUPTED) {
         gn_fail(r->ctx, status, "stopped before all cells were done; %s tells how far it came",
                 r->dir);
-        gn_hint(r->ctx, "the same command goes on where it stopped");
+        gn_hint(r->ctx, "the same command resumes it");
     }
     return status;
 }

@@ -4,7 +4,7 @@
 
 #include "reproduce/band.h"
 #include "reproduce/cells.h"
-#include "reproduce/sheet.h"
+#include "study/sheet.h"
 #include "study/trial.h"
 
 enum { GN_SHEETS_MAX = 4 };

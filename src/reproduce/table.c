@@ -36,8 +36,12 @@ static gerne_status remark_of(gn_reproduction *r, const gn_cell *cell, gn_text *
         GN_TRY(gn_text_add(r->ctx, out, "%s%s, not the paper's protocol", out->size ? "; " : "",
                            r->options->steps ? "cut short" : "quick budget"));
     if (o->failed)
-        GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs failed: %s", out->size ? "; " : "",
-                           o->failed, cell->run_count, o->failure));
+        GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs %s%s", out->size ? "; " : "", o->failed,
+                           cell->run_count,
+                           gn_trial_diverged(o->failure) ? "" : "failed: ", o->failure->reason));
+    if (o->warned)
+        GN_TRY(gn_text_add(r->ctx, out, "%s%zu runs warned: %s", out->size ? "; " : "", o->warned,
+                           o->warning));
     if (o->done + o->failed < cell->run_count)
         GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs to go", out->size ? "; " : "",
                            cell->run_count - o->done - o->failed, cell->run_count));

@@ -408,7 +408,8 @@ static gerne_status read_row(gn_ledger *l, gn_arena *arena, sqlite3_stmt *query,
     out->seconds = sqlite3_column_double(query, 8);
     out->state = state_of(state);
     bool good = out->tag && out->settings && out->config;
-    if (!good || (out->state == GN_TRIAL_DONE && !results))
+    if (!good || (out->state == GN_TRIAL_DONE && !results) ||
+        (out->state == GN_TRIAL_FAILED && !out->reason))
         return damaged(l);
     if (results)
         return gn_json_parse(l->ctx, results, strlen(results), l->db.path, &out->results);

@@ -38,6 +38,13 @@ bool gn_result_selection_of(const json_t *results, gn_result_selection *out)
     return metric && split;
 }
 
+size_t gn_result_warnings(const json_t *results, const char **first)
+{
+    const json_t *list = json_object_get(results, "warnings");
+    *first = json_string_value(json_array_get(list, 0));
+    return *first ? json_array_size(list) : 0;
+}
+
 static void drop_groups(json_t *splits)
 {
     json_object_del(json_object_get(splits, "val"), "groups");

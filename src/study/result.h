@@ -23,6 +23,9 @@ typedef struct gn_result_selection {
 } gn_result_selection;
 bool gn_result_selection_of(const json_t *results, gn_result_selection *out);
 
+/* How many warnings the run gave, and the first of them (lent; NULL when none). */
+size_t gn_result_warnings(const json_t *results, const char **first);
+
 /* Removes what a ledger does not keep: lists over groups. */
 void gn_result_slim(json_t *results);
 

@@ -286,6 +286,26 @@ static gerne_status end_well(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
     return gn_ledger_done(ledger, claim, results);
 }
 
+static const char diverged[] = "diverged";
+
+bool gn_trial_diverged(const gn_trial *trial)
+{
+    return trial->state == GN_TRIAL_FAILED && trial->reason &&
+           strncmp(trial->reason, diverged, strlen(diverged)) == 0;
+}
+
+static gerne_status end_badly(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
+                              gerne_status status)
+{
+    char reason[512];
+    const char *message = gerne_message(ctx);
+    bool says_so = strncmp(message, diverged, strlen(diverged)) == 0;
+    snprintf(reason, sizeof reason, "%s%s%s", status == GERNE_EDIVERGED && !says_so ? diverged : "",
+             status == GERNE_EDIVERGED && !says_so ? ": " : "", message);
+    gn_mend_end(reason);
+    return gn_ledger_failed(ledger, claim, reason);
+}
+
 gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, const char *cache)
 {
     json_t *results = NULL;
@@ -296,7 +316,7 @@ gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
         return status;
     }
     if (status == GERNE_EDIVERGED || status == GERNE_EUSAGE || status == GERNE_EUNSUPPORTED)
-        return gn_ledger_failed(ledger, claim, gerne_message(ctx));
+        return end_badly(ctx, ledger, claim, status);
     gerne_status released = gn_ledger_release(ledger, claim);
     return released == GERNE_OK ? status : released;
 }

@@ -40,6 +40,9 @@ GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, con
 GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
                                             const char *cache);
 
+/* Whether a failed trial diverged; its reason then says so: "diverged at step 113: ...". */
+bool gn_trial_diverged(const gn_trial *trial);
+
 /* What a trial is called in a line for people: "method.beta=1 seed=0", or its tag and seed. */
 void gn_trial_words(const gn_trial *trial, char *buffer, size_t size);
 

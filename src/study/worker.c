@@ -77,8 +77,8 @@ static gerne_status announce(worker *w, const char *id)
                100 *
                    gn_result_figure(gn_result_splits(trial->results, false), by.split, by.metric));
     else if (trial->state == GN_TRIAL_FAILED)
-        gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s failed: %s", w->finished,
-               w->planned + w->to_come, name, trial->reason);
+        gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s %s%s", w->finished, w->planned + w->to_come,
+               name, gn_trial_diverged(trial) ? "" : "failed: ", trial->reason);
     gn_trial_list_free(&one);
     return GERNE_OK;
 }
@@ -98,8 +98,9 @@ static gerne_status execute(worker *w, gn_claim *claim)
 static gerne_status wait_for(worker *w, size_t others)
 {
     const struct timespec moment = {.tv_nsec = 200 * 1000 * 1000};
-    char words[80];
-    snprintf(words, sizeof words, "waiting for %zu of other processes", others);
+    char words[96];
+    snprintf(words, sizeof words, "waiting for %zu trial%s run by other processes", others,
+             others == 1 ? "" : "s");
     if (report(w, words))
         return gn_fail(w->ctx, GERNE_EINTERRUPTED, "%s was stopped", w->work->what);
     nanosleep(&moment, NULL);
@@ -134,6 +135,6 @@ gerne_status gn_study_run(gerne_ctx *ctx, gn_ledger *ledger, const gn_study_work
         status = step(&w, &finished);
     gerne_set_progress(ctx, w.outer, w.outer_user);
     if (status == GERNE_EINTERRUPTED)
-        gn_hint(ctx, "the same command goes on where it stopped");
+        gn_hint(ctx, "the same command resumes it");
     return status;
 }

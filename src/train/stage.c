@@ -154,7 +154,7 @@ static gerne_status watch(gn_trainer *t)
         gn_text_clear(&remedy);
     }
     gerne_status status =
-        gn_fail(run->ctx, GERNE_EDIVERGED, "training diverged: the loss of step %lld is %g%s",
+        gn_fail(run->ctx, GERNE_EDIVERGED, "diverged at step %lld: the loss is %g%s",
                 (long long)t->at.step + 1, t->step_loss, reason.bytes ? reason.bytes : "");
     gn_hint(run->ctx, "lower train.lr%s, or set train.clip; the run so far is in '%s'",
             remedy.bytes ? remedy.bytes : "", t->dir);

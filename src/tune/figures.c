@@ -16,16 +16,15 @@ static bool number_in(const json_t *settings, const char *key, double *out)
 }
 
 /* The best configuration at each value of an option, with its standard error, among those with one
- * c (NAN: any). settings[i] belongs to ranking->items[i]. */
-static void collect(const gn_ranking *ranking, json_t *const *settings, const char *key, double c,
-                    gn_track *out)
+ * c (NAN: any). */
+static void collect(const gn_ranking *ranking, const char *key, double c, gn_track *out)
 {
     for (size_t i = 0; i < ranking->count; i++) {
         const gn_ranked *r = &ranking->items[i];
         double x, own = (double)NAN;
-        bool has_c = number_in(settings[i], "method.c", &own);
-        if (r->level != ranking->items[0].level || !r->done || !number_in(settings[i], key, &x) ||
-            (!isnan(c) && !(has_c && own == c)))
+        bool has_c = number_in(r->settings, "method.c", &own);
+        if (r->trials[0]->level != ranking->items[0].trials[0]->level || !r->done ||
+            !number_in(r->settings, key, &x) || (!isnan(c) && !(has_c && own == c)))
             continue;
         size_t at = 0; /* the track is kept in the order of x */
         while (at < out->count && out->x[at] < x)
@@ -45,8 +44,8 @@ static void collect(const gn_ranking *ranking, json_t *const *settings, const ch
     }
 }
 
-static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, json_t *const *settings,
-                               const char *key, double c, json_t *figure)
+static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, const char *key, double c,
+                               json_t *figure)
 {
     char name[48] = "best";
     gn_track track = {0};
@@ -55,7 +54,7 @@ static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, json_t *c
     track.x = values;
     track.mean = values + ranking->count;
     track.width = values + 2 * ranking->count;
-    collect(ranking, settings, key, c, &track);
+    collect(ranking, key, c, &track);
     if (!isnan(c))
         snprintf(name, sizeof name, "c = %g", c);
     return track.count > 1 ? gn_figure_add_series(t->ctx, figure, name, &track, 100, false)
@@ -63,13 +62,13 @@ static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, json_t *c
 }
 
 /* The different c of a search, at most SERIES_MAX. */
-static size_t list_c(const gn_ranking *ranking, json_t *const *settings, double *cs)
+static size_t list_c(const gn_ranking *ranking, double *cs)
 {
     size_t count = 0;
     for (size_t i = 0; i < ranking->count; i++) {
         double c;
         size_t at = 0;
-        if (!number_in(settings[i], "method.c", &c))
+        if (!number_in(ranking->items[i].settings, "method.c", &c))
             continue;
         while (at < count && cs[at] != c)
             at++;
@@ -79,52 +78,33 @@ static size_t list_c(const gn_ranking *ranking, json_t *const *settings, double 
     return count;
 }
 
-static gerne_status add_figure(gn_tuner *t, const gn_ranking *ranking, json_t *const *settings,
-                               const gn_search_axis *axis, json_t *figures)
+static gerne_status add_figure(gn_tuner *t, const gn_ranking *ranking, const gn_search_axis *axis,
+                               json_t *figures)
 {
     static const char note[] = "At each value the mean of the best configuration that has it, and "
                                "its standard error over seeds.";
     char title[128], label[64];
     double cs[SERIES_MAX] = {NAN};
     bool beta = strcmp(axis->key, "method.beta") == 0;
-    size_t count = beta ? list_c(ranking, settings, cs) : 0;
+    size_t count = beta ? list_c(ranking, cs) : 0;
     snprintf(title, sizeof title, "%s against %s", t->metric, axis->key);
     snprintf(label, sizeof label, "%s on %s", t->metric, t->split);
     json_t *figure = gn_figure_add(figures, title, (gn_figure_axis){axis->key, "", axis->log},
                                    (gn_figure_axis){label, "%", false}, note);
     for (size_t i = 0; i < (count ? count : 1); i++)
-        GN_TRY(add_series(t, ranking, settings, axis->key, cs[i], figure));
+        GN_TRY(add_series(t, ranking, axis->key, cs[i], figure));
     if (json_array_size(json_object_get(figure, "series")) == 0)
         json_array_remove(figures, json_array_size(figures) - 1);
     return GERNE_OK;
 }
 
-static gerne_status add_figures(gn_tuner *t, const gn_ranking *ranking, json_t **settings,
-                                json_t *figures)
-{
-    for (size_t i = 0; i < ranking->count; i++) {
-        const char *text = ranking->items[i].settings;
-        GN_TRY(gn_json_parse(t->ctx, text, strlen(text), "the ledger's settings", &settings[i]));
-    }
-    for (size_t i = 0; ranking->count && i < t->space.count; i++)
-        GN_TRY(add_figure(t, ranking, settings, &t->space.axes[i], figures));
-    return GERNE_OK;
-}
-
 gerne_status gn_tune_figures(gn_tuner *t, const gn_ranking *ranking, json_t **out)
 {
-    json_t **settings;
-    *out = NULL;
-    GN_TRY(gn_alloc(t->ctx, ranking->count ? ranking->count : 1, sizeof *settings, "figures",
-                    &settings));
     json_t *figures = json_array();
-    gerne_status status = add_figures(t, ranking, settings, figures);
-    for (size_t i = 0; i < ranking->count; i++)
-        json_decref(settings[i]);
-    gn_free(settings);
-    if (status == GERNE_OK)
-        *out = figures;
-    else
-        json_decref(figures);
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; ranking->count && i < t->space.count && status == GERNE_OK; i++)
+        status = add_figure(t, ranking, &t->space.axes[i], figures);
+    *out = status == GERNE_OK ? json_incref(figures) : NULL;
+    json_decref(figures);
     return status;
 }

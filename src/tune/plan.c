@@ -16,7 +16,7 @@ gerne_status gn_tune_draw(gn_tuner *t)
     GN_TRY(o->strategy == GN_GRID ? gn_points_grid(t->ctx, t->arena, &request, &t->points)
                                   : gn_points_random(t->ctx, t->arena, &request, &t->points));
     if (t->points.dropped)
-        gn_log(t->ctx, GERNE_LOG_INFO, "%zu configuration%s left out: %s%s", t->points.dropped,
+        gn_log(t->ctx, GERNE_LOG_INFO, "%zu configuration%s skipped: %s%s", t->points.dropped,
                t->points.dropped == 1 ? " is" : "s are", t->points.example,
                t->points.dropped == 1 ? "" : ", for example");
     if (t->points.count)
@@ -113,21 +113,18 @@ gerne_status gn_tune_plan(gn_tuner *t)
 /* ---- the next rung ---- */
 
 /* Back from {"method.beta":"1"} to settings. */
-static gerne_status settings_of(gn_tuner *t, const char *text, gn_settings *out)
+static gerne_status settings_of(gn_tuner *t, json_t *object, gn_settings *out)
 {
-    json_t *object, *value;
     const char *key;
+    json_t *value;
     *out = (gn_settings){.arena = t->arena};
-    GN_TRY(gn_json_parse(t->ctx, text, strlen(text), "the ledger's settings", &object));
-    gerne_status status = GERNE_OK;
     json_object_foreach(object, key, value)
     {
         const char *word = json_string_value(value);
-        if (status == GERNE_OK && word)
-            status = gn_settings_add(t->ctx, out, key, &word, 1, false, 0);
+        if (word)
+            GN_TRY(gn_settings_add(t->ctx, out, key, &word, 1, false, 0));
     }
-    json_decref(object);
-    return status;
+    return GERNE_OK;
 }
 
 static gerne_status promote(gn_tuner *t, const gn_ranking *ranking, size_t *promoted)
@@ -171,9 +168,10 @@ gerne_status gn_tune_grow(void *user, gn_ledger *ledger, size_t *to_come, bool *
     gn_trial_list_free(&list);
     *grew = promoted > 0;
     if (!*grew)
-        t->rung = last_rung(t); /* nobody is left to go on */
+        t->rung = last_rung(t); /* no configuration is left */
     *to_come = gn_tune_to_come(t);
     if (*grew)
-        gn_log(t->ctx, GERNE_LOG_INFO, "rung %d: the best %zu go on", t->rung + 1, promoted);
+        gn_log(t->ctx, GERNE_LOG_INFO, "rung %d: %zu configurations promoted", t->rung + 1,
+               promoted);
     return status;
 }

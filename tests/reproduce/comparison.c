@@ -6,7 +6,7 @@
 
 #include "reproduce/band.h"
 #include "reproduce/cell.h"
-#include "reproduce/sheet.h"
+#include "study/sheet.h"
 
 static gn_agreement judge(double ours, double paper, double sd)
 {
@@ -62,7 +62,7 @@ static void test_choice(void **state)
     assert_ok(ctx, gn_cell_sum_up(ctx, &list, &cell));
     assert_int_equal(out->done, 4);
     assert_int_equal(out->failed, 1);
-    assert_string_equal(out->failure, "it diverged");
+    assert_string_equal(out->failure->reason, "it diverged");
     assert_int_equal(out->honest.point, 0); /* means 0.85 and 0.825 on validation */
     assert_near(out->honest.measure.mean, 62, 1e-9);
     assert_near(out->honest.measure.sd, sqrt(8), 1e-9);

@@ -129,7 +129,7 @@ static void an_interrupt_loses_nothing(void **state)
     calls = 0;
     gerne_set_progress(f->ctx, stop_at_third, NULL);
     assert_fails(f->ctx, GERNE_EINTERRUPTED, "interrupted", gn_study_run(f->ctx, f->ledger, &work));
-    assert_string_equal(gerne_hint(f->ctx), "the same command goes on where it stopped");
+    assert_string_equal(gerne_hint(f->ctx), "the same command resumes it");
     gerne_set_progress(f->ctx, NULL, NULL);
     assert_int_equal(only_trial(f, &list).state, GN_TRIAL_WAITING);
     gn_trial_list_free(&list);
@@ -176,7 +176,7 @@ static void divergence_is_a_failed_trial(void **state)
 {
     fixture *f = *state;
     add(f, &f->changes, "train.lr", "100000");
-    assert_failed(f, "training diverged");
+    assert_failed(f, "diverged at step");
 }
 
 static void a_bad_beta_is_a_failed_trial(void **state)

@@ -5,8 +5,8 @@
  *     GN_TRY(gn_sheet_add_number(ctx, sheet, 77.8, 2));
  *     GN_TRY(gn_sheet_add_spread(ctx, sheet, 77.79, 0.90));      a full row; the next one begins
  */
-#ifndef GN_REPRODUCE_SHEET_H
-#define GN_REPRODUCE_SHEET_H
+#ifndef GN_STUDY_SHEET_H
+#define GN_STUDY_SHEET_H
 
 #include "base/json.h"
 
