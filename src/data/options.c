@@ -96,15 +96,8 @@ gerne_status gn_data_options_add(gerne_ctx *ctx, gn_config *config, gn_data_opti
 
 gerne_status gn_data_options_default(gerne_ctx *ctx, gn_data_options *out)
 {
-    /* Defaults of the table are static texts and empty lists, so the config may go. */
-    gn_config *config;
     *out = (gn_data_options){0};
-    GN_TRY(gn_config_new(ctx, &config));
-    gerne_status status = gn_data_options_add(ctx, config, out);
-    gn_config_close(config);
-    out->corruptions = "dfa";
-    out->memory_limit = "2G";
-    return status;
+    return gn_options_default(ctx, NULL, options, sizeof options / sizeof options[0], out);
 }
 
 gerne_status gn_parse_size(gerne_ctx *ctx, const char *text, size_t *out)
