@@ -69,7 +69,9 @@ static const char *attribute_label(const printer *p, uint32_t sample)
 
 static gerne_status print_csv(printer *p, uint32_t sample)
 {
+    char file[4096];
     const gn_dataset *data = p->use->source;
+    bool files = gn_dataset_has_files(data);
     const gn_prediction_line line = {
         .index = gn_dataset_row(data, sample),
         .y = class_label(p, sample),
@@ -77,6 +79,7 @@ static gerne_status print_csv(printer *p, uint32_t sample)
         .split = gn_split_name((gn_split)data->split[sample]),
         .pred = p->use->card->class_names[p->one.pred[0]],
         .probabilities = p->one.probabilities,
+        .file = files ? gn_dataset_file(data, sample, file, sizeof file) : NULL,
     };
     return gn_predictions_add_line(p->cli->ctx, &line, p->one.classes, &p->cli->output);
 }
@@ -184,7 +187,7 @@ static gerne_status begin(gn_cli *cli, const gn_use *use, const predict_options 
         return GERNE_OK;
     if (!cli->json)
         return gn_predictions_add_header(cli->ctx, card->class_names, (int32_t)card->classes,
-                                         &cli->output);
+                                         gn_dataset_has_files(use->source), &cli->output);
     GN_TRY(gn_text_add(cli->ctx, &cli->output, "{"));
     GN_TRY(names_line(cli, "class_names", card->class_names, card->classes));
     GN_TRY(gn_text_add(cli->ctx, &cli->output, ","));
