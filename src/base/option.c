@@ -1,10 +1,9 @@
 #include "base/option.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { TABLES_MAX = 24, NAMES_MAX = 512, KEY_MAX = 128, WORD_MAX = 64 };
+enum { TABLES_MAX = 24, NAMES_MAX = 512, KEY_MAX = 128, NAME_MAX_BYTES = 64 };
 
 typedef struct table {
     const char *section, *summary;
@@ -44,162 +43,6 @@ gn_arena *gn_config_arena(gn_config *config)
     return config->arena;
 }
 
-/* ---- words of a choice ---- */
-
-int gn_choice_index(const char *choices, const char *word)
-{
-    size_t size = strlen(word);
-    int index = 0;
-    for (const char *at = choices; at; index++) {
-        const char *bar = strchr(at, '|');
-        size_t length = bar ? (size_t)(bar - at) : strlen(at);
-        if (length == size && memcmp(at, word, size) == 0)
-            return index;
-        at = bar ? bar + 1 : NULL;
-    }
-    return -1;
-}
-
-const char *gn_choice_word(const char *choices, int index, char *buffer, size_t size)
-{
-    const char *at = choices;
-    for (int i = 0; i < index && at; i++) {
-        at = strchr(at, '|');
-        at = at ? at + 1 : NULL;
-    }
-    size_t length = at ? strcspn(at, "|") : 0;
-    snprintf(buffer, size, "%.*s", (int)length, at ? at : "");
-    return buffer;
-}
-
-/* ---- one value ---- */
-
-static gerne_status check_range(gerne_ctx *ctx, const gn_option *option, double value,
-                                const char *text)
-{
-    if (option->min == 0 && option->max == 0)
-        return GERNE_OK;
-    bool low = option->flags & GN_OPEN_MIN ? value <= option->min : value < option->min;
-    bool high = option->flags & GN_OPEN_MAX ? value >= option->max : value > option->max;
-    if (!low && !high)
-        return GERNE_OK;
-    return gn_fail(ctx, GERNE_EUSAGE, "'%s' is outside %c%g, %g%c", text,
-                   option->flags & GN_OPEN_MIN ? '(' : '[', option->min, option->max,
-                   option->flags & GN_OPEN_MAX || isinf(option->max) ? ')' : ']');
-}
-
-static gerne_status parse_int(gerne_ctx *ctx, const gn_option *option, const char *text,
-                              int64_t *out)
-{
-    if (!gn_parse_int(text, out))
-        return gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a whole number", text);
-    return check_range(ctx, option, (double)*out, text);
-}
-
-static gerne_status parse_real(gerne_ctx *ctx, const gn_option *option, const char *text,
-                               double *out)
-{
-    if (!gn_parse_double(text, out))
-        return gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a number", text);
-    return check_range(ctx, option, *out, text);
-}
-
-static gerne_status parse_choice(gerne_ctx *ctx, const gn_option *option, const char *text,
-                                 int *out)
-{
-    int index = gn_choice_index(option->choices, text);
-    if (index < 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "'%s' is not one of %s", text, option->choices);
-    *out = index;
-    return GERNE_OK;
-}
-
-static bool is_list(const gn_option *option)
-{
-    return option->type == GN_INTS || option->type == GN_REALS || option->type == GN_TEXTS;
-}
-
-static gerne_status parse_list(gerne_ctx *ctx, gn_arena *arena, const gn_option *option,
-                               const char *const *items, size_t count, void *field)
-{
-    if (option->type == GN_INTS) {
-        int64_t *list;
-        GN_TRY(gn_arena_alloc(ctx, arena, count, sizeof *list, &list));
-        for (size_t i = 0; i < count; i++)
-            GN_TRY(parse_int(ctx, option, items[i], &list[i]));
-        *(gn_ints *)field = (gn_ints){list, count};
-    } else if (option->type == GN_REALS) {
-        double *list;
-        GN_TRY(gn_arena_alloc(ctx, arena, count, sizeof *list, &list));
-        for (size_t i = 0; i < count; i++)
-            GN_TRY(parse_real(ctx, option, items[i], &list[i]));
-        *(gn_reals *)field = (gn_reals){list, count};
-    } else {
-        const char **list;
-        GN_TRY(gn_arena_alloc(ctx, arena, count, sizeof *list, &list));
-        for (size_t i = 0; i < count; i++)
-            GN_TRY(gn_arena_copy_text(ctx, arena, items[i], &list[i]));
-        *(gn_texts *)field = (gn_texts){list, count};
-    }
-    return GERNE_OK;
-}
-
-/* "100,100" -> its parts; "" is the empty list. */
-static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text,
-                          const char *const **items, size_t *count)
-{
-    char *copy;
-    GN_TRY(gn_arena_alloc(ctx, arena, strlen(text) + 1, 1, &copy));
-    memcpy(copy, text, strlen(text) + 1);
-    *count = text[0] ? 1 : 0;
-    for (const char *at = text; (at = strchr(at, ',')); at++)
-        ++*count;
-    const char **list;
-    GN_TRY(gn_arena_alloc(ctx, arena, *count, sizeof *list, &list));
-    char *at = copy;
-    for (size_t i = 0; i < *count; i++) {
-        list[i] = at;
-        at += strcspn(at, ",");
-        *at++ = '\0';
-    }
-    *items = list;
-    return GERNE_OK;
-}
-
-static gerne_status parse_scalar(gerne_ctx *ctx, gn_arena *arena, const gn_option *option,
-                                 const char *text, void *field)
-{
-    switch (option->type) {
-    case GN_BOOL:
-        if (gn_parse_bool(text, field))
-            return GERNE_OK;
-        return gn_fail(ctx, GERNE_EUSAGE, "'%s' is neither true nor false", text);
-    case GN_INT:
-        return parse_int(ctx, option, text, field);
-    case GN_REAL:
-        return parse_real(ctx, option, text, field);
-    case GN_CHOICE:
-        return parse_choice(ctx, option, text, field);
-    default:
-        return gn_arena_copy_text(ctx, arena, text, (const char **)field);
-    }
-}
-
-static gerne_status parse_value(gerne_ctx *ctx, gn_arena *arena, const gn_option *option,
-                                const gn_setting *setting, void *field)
-{
-    if (is_list(option)) {
-        const char *const *items = setting->items;
-        size_t count = setting->count;
-        if (!setting->is_list)
-            GN_TRY(split(ctx, arena, setting->items[0], &items, &count));
-        return parse_list(ctx, arena, option, items, count, field);
-    }
-    if (setting->is_list)
-        return gn_fail(ctx, GERNE_EUSAGE, "one value was expected, not a list");
-    return parse_scalar(ctx, arena, option, setting->items[0], field);
-}
-
 /* ---- the set of tables ---- */
 
 gerne_status gn_config_add(gerne_ctx *ctx, gn_config *config, const char *section,
@@ -211,13 +54,9 @@ gerne_status gn_config_add(gerne_ctx *ctx, gn_config *config, const char *sectio
     table t = {.section = section, .summary = summary, .options = options, .count = count};
     t.target = target;
     GN_TRY(gn_arena_alloc(ctx, config->arena, count, 1, &t.origins));
-    for (size_t i = 0; i < count; i++) {
-        if (!options[i].fallback)
-            continue;
-        gn_setting value = {.items = &options[i].fallback, .count = 1};
-        GN_TRY(parse_value(ctx, config->arena, &options[i], &value, t.target + options[i].offset));
-        t.origins[i] = GN_DEFAULT;
-    }
+    GN_TRY(gn_options_default(ctx, config->arena, options, count, target));
+    for (size_t i = 0; i < count; i++)
+        t.origins[i] = options[i].fallback ? GN_DEFAULT : GN_UNSET;
     config->tables[config->count++] = t;
     return GERNE_OK;
 }
@@ -232,6 +71,17 @@ static bool is_in_section(const char *key, const char *section, const char **nam
     return true;
 }
 
+static const char *full_key(const table *t, const char *name, char key[KEY_MAX])
+{
+    snprintf(key, KEY_MAX, "%s%s%s", t->section, t->section[0] ? "." : "", name);
+    return key;
+}
+
+static bool is_called(const gn_option *option, const char *name)
+{
+    return strcmp(option->name, name) == 0 || (option->alias && strcmp(option->alias, name) == 0);
+}
+
 static bool find(const gn_config *config, const char *key, const table **t, size_t *index)
 {
     for (size_t i = 0; i < config->count; i++) {
@@ -239,7 +89,7 @@ static bool find(const gn_config *config, const char *key, const table **t, size
         if (!is_in_section(key, config->tables[i].section, &name))
             continue;
         for (size_t j = 0; j < config->tables[i].count; j++)
-            if (strcmp(config->tables[i].options[j].name, name) == 0) {
+            if (is_called(&config->tables[i].options[j], name)) {
                 *t = &config->tables[i];
                 *index = j;
                 return true;
@@ -268,11 +118,8 @@ gerne_status gn_config_unknown_key(gerne_ctx *ctx, const gn_config *config, cons
     size_t count = 0;
     for (size_t i = 0; i < config->count; i++) {
         const table *t = &config->tables[i];
-        for (size_t j = 0; j < t->count && count < NAMES_MAX; j++, count++) {
-            snprintf(keys[count], KEY_MAX, "%s%s%s", t->section, t->section[0] ? "." : "",
-                     t->options[j].name);
-            names[count] = keys[count];
-        }
+        for (size_t j = 0; j < t->count && count < NAMES_MAX; j++, count++)
+            names[count] = full_key(t, t->options[j].name, keys[count]);
     }
     const char *nearest = with_section(config, key, full, sizeof full);
     if (!nearest)
@@ -313,8 +160,10 @@ static gerne_status apply_one(gerne_ctx *ctx, gn_config *config, const gn_settin
     if (!find(config, setting->key, &t, &i))
         return gn_config_unknown_key(ctx, config, setting->key);
     const gn_option *option = &t->options[i];
-    gerne_status status =
-        parse_value(ctx, config->arena, option, setting, t->target + option->offset);
+    if (option->alias && t->origins[i] == (unsigned char)origin)
+        return gn_fail(ctx, GERNE_EUSAGE, "'%s' and '%s' are one key, given twice", option->name,
+                       option->alias);
+    gerne_status status = gn_option_parse(ctx, config->arena, option, setting, t->target);
     if (status != GERNE_OK)
         return gn_fail_in(ctx, status, "%s", setting->key);
     if (option->exclusive)
@@ -341,17 +190,98 @@ gerne_status gn_config_apply(gerne_ctx *ctx, gn_config *config, const gn_setting
     return GERNE_OK;
 }
 
-gerne_status gn_config_complete(gerne_ctx *ctx, const gn_config *config)
+/* ---- options that need a value of another ---- */
+
+/* What "format images|features" says of an option. */
+typedef struct condition {
+    char key[KEY_MAX];   /* data.format */
+    char value[KEY_MAX]; /* what it is now */
+    const char *words;   /* what it has to be: images|features */
+    gn_origin origin;    /* where its value comes from */
+} condition;
+
+/* False when the option asks for nothing, or for an option that this config does not have. */
+static bool find_condition(const gn_config *config, const table *t, const gn_option *option,
+                           condition *out)
+{
+    if (!option->when)
+        return false;
+    char name[NAME_MAX_BYTES];
+    const table *other;
+    size_t i, length = strcspn(option->when, " ");
+    snprintf(name, sizeof name, "%.*s", (int)length, option->when);
+    if (!find(config, full_key(t, name, out->key), &other, &i))
+        return false;
+    const void *field = other->target + other->options[i].offset;
+    out->words = option->when + length + 1;
+    out->origin = (gn_origin)other->origins[i];
+    if (other->options[i].type == GN_CHOICE) {
+        gn_choice_word(other->options[i].choices, *(const int *)field, out->value,
+                       sizeof out->value);
+    } else {
+        const char *text = *(const char *const *)field;
+        snprintf(out->value, sizeof out->value, "%s", text ? text : "");
+    }
+    return true;
+}
+
+/* Back to the default; *changed tells whether the value was another. */
+static gerne_status reset(gerne_ctx *ctx, const gn_config *config, const table *t,
+                          const gn_option *option, bool *changed)
+{
+    gn_text before = {0}, after = {0};
+    gerne_status status = gn_option_print(ctx, option, t->target, &before);
+    if (status == GERNE_OK)
+        status = gn_options_default(ctx, config->arena, option, 1, t->target);
+    if (status == GERNE_OK)
+        status = gn_option_print(ctx, option, t->target, &after);
+    *changed = status == GERNE_OK && (!option->fallback || strcmp(before.bytes, after.bytes) != 0);
+    gn_text_free(&before);
+    gn_text_free(&after);
+    return status;
+}
+
+/* An option that does not apply counts as unset. It is an error to ask for it, except that a file
+ * may state the default, as config.yaml of earlier versions does, and that a flag may replace the
+ * value for which the file's option was meant. */
+static gerne_status withdraw(gerne_ctx *ctx, const gn_config *config, const table *t, size_t i,
+                             const condition *c)
+{
+    char key[KEY_MAX];
+    const gn_option *option = &t->options[i];
+    gn_origin origin = (gn_origin)t->origins[i];
+    bool changed;
+    t->origins[i] = GN_UNSET;
+    if (origin <= GN_DEFAULT)
+        return GERNE_OK;
+    GN_TRY(reset(ctx, config, t, option, &changed));
+    full_key(t, option->name, key);
+    if (origin == GN_FILE && c->origin == GN_FLAG && changed)
+        gn_log(ctx, GERNE_LOG_INFO, "%s is now %s: the file's %s does not apply and is ignored",
+               c->key, c->value, key);
+    if (origin == GN_FILE && (c->origin == GN_FLAG || !changed))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "%s does not apply to %s %s", key, c->key, c->value);
+    gn_hint(ctx, "it needs --%s %s", c->key, c->words);
+    return GERNE_EUSAGE;
+}
+
+gerne_status gn_config_complete(gerne_ctx *ctx, gn_config *config)
 {
     for (size_t i = 0; i < config->count; i++) {
         const table *t = &config->tables[i];
-        for (size_t j = 0; j < t->count; j++)
-            if (t->options[j].flags & GN_REQUIRED && t->origins[j] == GN_UNSET) {
-                gn_fail(ctx, GERNE_EUSAGE, "'%s%s%s' is missing", t->section,
-                        t->section[0] ? "." : "", t->options[j].name);
+        for (size_t j = 0; j < t->count; j++) {
+            condition c;
+            char key[KEY_MAX];
+            if (find_condition(config, t, &t->options[j], &c) &&
+                gn_choice_index(c.words, c.value) < 0) {
+                GN_TRY(withdraw(ctx, config, t, j, &c));
+            } else if (t->options[j].flags & GN_REQUIRED && t->origins[j] == GN_UNSET) {
+                gn_fail(ctx, GERNE_EUSAGE, "'%s' is missing", full_key(t, t->options[j].name, key));
                 gn_hint(ctx, "%s", t->options[j].help);
                 return GERNE_EUSAGE;
             }
+        }
     }
     return GERNE_OK;
 }
@@ -390,77 +320,6 @@ gerne_status gn_config_visit(const gn_config *config, gn_option_visit *visit, vo
 }
 
 /* ---- printing ---- */
-
-static gerne_status print_text(gerne_ctx *ctx, const char *text, gn_text *out)
-{
-    GN_TRY(gn_text_add(ctx, out, "\""));
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            GN_TRY(gn_text_add(ctx, out, "\\%c", *text));
-        else if ((unsigned char)*text < 0x20)
-            GN_TRY(gn_text_add(ctx, out, "\\x%02x", (unsigned char)*text));
-        else
-            GN_TRY(gn_text_add_bytes(ctx, out, text, 1));
-    }
-    return gn_text_add(ctx, out, "\"");
-}
-
-/* The shortest text that reads back as the same number. */
-static gerne_status print_real(gerne_ctx *ctx, double value, gn_text *out)
-{
-    char text[40];
-    for (int digits = 6; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        double back;
-        if (gn_parse_double(text, &back) && back == value)
-            break;
-    }
-    return gn_text_add(ctx, out, "%s", text);
-}
-
-static gerne_status print_list(gerne_ctx *ctx, const gn_option *option, const void *field,
-                               gn_text *out)
-{
-    size_t count = option->type == GN_INTS    ? ((const gn_ints *)field)->count
-                   : option->type == GN_REALS ? ((const gn_reals *)field)->count
-                                              : ((const gn_texts *)field)->count;
-    GN_TRY(gn_text_add(ctx, out, "["));
-    for (size_t i = 0; i < count; i++) {
-        if (i)
-            GN_TRY(gn_text_add(ctx, out, ", "));
-        if (option->type == GN_INTS)
-            GN_TRY(gn_text_add(ctx, out, "%lld", (long long)((const gn_ints *)field)->items[i]));
-        else if (option->type == GN_REALS)
-            GN_TRY(print_real(ctx, ((const gn_reals *)field)->items[i], out));
-        else
-            GN_TRY(print_text(ctx, ((const gn_texts *)field)->items[i], out));
-    }
-    return gn_text_add(ctx, out, "]");
-}
-
-gerne_status gn_option_print(gerne_ctx *ctx, const gn_option *option, const void *target,
-                             gn_text *out)
-{
-    const void *field = (const unsigned char *)target + option->offset;
-    char word[WORD_MAX];
-    switch (option->type) {
-    case GN_BOOL:
-        return gn_text_add(ctx, out, "%s", *(const bool *)field ? "true" : "false");
-    case GN_INT:
-        return gn_text_add(ctx, out, "%lld", (long long)*(const int64_t *)field);
-    case GN_REAL:
-        return print_real(ctx, *(const double *)field, out);
-    case GN_CHOICE:
-        return gn_text_add(ctx, out, "%s",
-                           gn_choice_word(option->choices, *(const int *)field, word, sizeof word));
-    case GN_TEXT: {
-        const char *text = *(const char *const *)field;
-        return print_text(ctx, text ? text : "", out);
-    }
-    default:
-        return print_list(ctx, option, field, out);
-    }
-}
 
 static bool appears_before(const gn_config *config, size_t index)
 {

@@ -58,6 +58,9 @@ typedef struct gn_option {
     const char *fallback;  /* the default as text; NULL leaves the field zero and "unset" */
     double min, max;       /* of numbers and of the items of lists; no limits when both are 0 */
     const char *choices;   /* "sgd|adam|adamw" */
+    const char *alias;     /* another name that is understood; or NULL */
+    const char *when;      /* "format images|features": applies only when the option format of its
+                              section (a choice or a text) has one of these values; or NULL */
     const char *exclusive; /* options of one section that share this word exclude each other */
     const char *help;      /* one line: what it does; ends without a full stop */
     unsigned flags;
@@ -70,6 +73,11 @@ typedef struct gn_config gn_config;
 GERNE_CHECKED gerne_status gn_config_new(gerne_ctx *ctx, gn_config **out);
 void gn_config_close(gn_config *config);
 gn_arena *gn_config_arena(gn_config *config); /* lives as long as the config */
+
+/* Fills *target with the defaults, and zero where there is none. Texts are the table's own; lists
+ * are put into the arena, which may be NULL when no list has a default. */
+GERNE_CHECKED gerne_status gn_options_default(gerne_ctx *ctx, gn_arena *arena,
+                                              const gn_option *options, size_t count, void *target);
 
 /* Adds a table under a section ("" for the top) and fills *target with the defaults. The table and
  * target are lent and must outlive the config; summary heads its help. */
@@ -85,14 +93,19 @@ GERNE_CHECKED gerne_status gn_config_apply(gerne_ctx *ctx, gn_config *config,
 /* GERNE_EUSAGE for a key that no table has, with the nearest one as a hint. */
 gerne_status gn_config_unknown_key(gerne_ctx *ctx, const gn_config *config, const char *key);
 
-/* GERNE_EUSAGE when a required option was not given. */
-GERNE_CHECKED gerne_status gn_config_complete(gerne_ctx *ctx, const gn_config *config);
+/* After the last gn_config_apply: GERNE_EUSAGE when a required option was not given, or one that
+ * does not apply was. Options that do not apply are unset from here on. */
+GERNE_CHECKED gerne_status gn_config_complete(gerne_ctx *ctx, gn_config *config);
 
 bool gn_config_knows(const gn_config *config, const char *key);
 gn_origin gn_config_origin(const gn_config *config, const char *key);
 
 /* The option behind a key and its section's struct; NULL when there is none. */
 const gn_option *gn_config_find(const gn_config *config, const char *key, void **target);
+
+/* Reads a setting into the option's field of target, within its limits. */
+GERNE_CHECKED gerne_status gn_option_parse(gerne_ctx *ctx, gn_arena *arena, const gn_option *option,
+                                           const gn_setting *setting, void *target);
 
 /* Appends the value as it would be typed. */
 GERNE_CHECKED gerne_status gn_option_print(gerne_ctx *ctx, const gn_option *option,

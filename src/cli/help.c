@@ -83,6 +83,8 @@ gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_t
     GN_TRY(print_limits(ctx, option, out));
     if (option->fallback && option->fallback[0] && option->type != GN_BOOL)
         GN_TRY(gn_text_add(ctx, out, "; default %s", option->fallback));
+    if (option->when)
+        GN_TRY(gn_text_add(ctx, out, "; with %s", option->when));
     if (option->flags & GN_REQUIRED)
         GN_TRY(gn_text_add(ctx, out, "; required"));
     if (option->flags & GN_TUNABLE)

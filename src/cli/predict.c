@@ -71,7 +71,9 @@ static const char *attribute_label(const printer *p, uint32_t sample)
 
 static gerne_status print_csv(printer *p, uint32_t sample)
 {
+    char file[4096];
     const gn_dataset *data = p->data;
+    bool files = gn_dataset_has_files(data);
     const gn_prediction_line line = {
         .index = gn_dataset_row(data, sample),
         .y = class_label(p, sample),
@@ -79,6 +81,7 @@ static gerne_status print_csv(printer *p, uint32_t sample)
         .split = gn_split_name((gn_split)data->split[sample]),
         .pred = p->card->class_names[p->one.pred[0]],
         .probabilities = p->one.probabilities,
+        .file = files ? gn_dataset_file(data, sample, file, sizeof file) : NULL,
     };
     return gn_predictions_add_line(p->cli->ctx, &line, p->one.classes, &p->cli->output);
 }
@@ -185,7 +188,7 @@ static gerne_status begin(printer *p)
         return GERNE_OK;
     if (p->print == print_csv)
         return gn_predictions_add_header(cli->ctx, card->class_names, (int32_t)card->classes,
-                                         &cli->output);
+                                         gn_dataset_has_files(p->data), &cli->output);
     GN_TRY(gn_text_add(cli->ctx, &cli->output, "{"));
     GN_TRY(names_line(cli, "class_names", card->class_names, card->classes));
     GN_TRY(gn_text_add(cli->ctx, &cli->output, ","));

@@ -100,13 +100,21 @@ const float *gn_dataset_features(const gn_dataset *dataset, size_t i)
     return dataset->rows + row * dataset->dimension;
 }
 
+bool gn_dataset_has_files(const gn_dataset *dataset)
+{
+    return dataset->paths || (dataset->source && dataset->source->file);
+}
+
 const char *gn_dataset_file(const gn_dataset *dataset, size_t i, char *buffer, size_t size)
 {
     if (size)
         buffer[0] = '\0';
-    if (!dataset->source || !dataset->source->file)
-        return buffer;
-    return dataset->source->file(dataset->source, gn_dataset_row(dataset, i), buffer, size);
+    size_t row = gn_dataset_row(dataset, i);
+    if (dataset->paths)
+        snprintf(buffer, size, "%s", dataset->paths[row]);
+    else if (gn_dataset_has_files(dataset))
+        dataset->source->file(dataset->source, row, buffer, size);
+    return buffer;
 }
 
 void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *counts)

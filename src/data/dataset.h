@@ -58,6 +58,7 @@ typedef struct gn_dataset {
     uint32_t *origin;          /* sample -> row of the source; NULL when they are the same */
     uint8_t *cache;            /* all pixels, or NULL */
     const float *rows;         /* all features */
+    const char *const *paths;  /* by row: the files that rows were computed from, or NULL */
     const char *features_file; /* where rows come from, for messages; or NULL */
     void *rows_owned;          /* heap block behind rows, or NULL */
     void *map;                 /* gn_map behind rows, or NULL */
@@ -94,7 +95,9 @@ const float *gn_dataset_features(const gn_dataset *dataset, size_t i);
 /* The row of the sample in its file or folder listing: what predictions are reported under. */
 size_t gn_dataset_row(const gn_dataset *dataset, size_t i);
 
-/* The file behind a sample, written to buffer, or "" when there is none. */
+/* Whether samples are files of their own, and the path of one (data.dir and its name), written to
+ * buffer; "" when there is none. Features that were computed from files know them as well. */
+bool gn_dataset_has_files(const gn_dataset *dataset);
 const char *gn_dataset_file(const gn_dataset *dataset, size_t i, char *buffer, size_t size);
 
 /* What training sees: labels, splits, contents and transform, not paths. After prepare. */

@@ -22,6 +22,23 @@ static gerne_status copy_samples(gerne_ctx *ctx, const gn_dataset *like, gn_data
     return GERNE_OK;
 }
 
+/* The files are not open any more when the features are used; only their paths are kept. */
+static gerne_status copy_paths(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dataset)
+{
+    char path[4096];
+    const char **paths;
+    size_t rows = 0;
+    for (size_t i = 0; i < like->n; i++)
+        if (gn_dataset_row(like, i) >= rows)
+            rows = gn_dataset_row(like, i) + 1;
+    GN_TRY(gn_arena_alloc(ctx, dataset->arena, rows, sizeof *paths, &paths));
+    for (size_t i = 0; i < like->n; i++)
+        GN_TRY(gn_arena_copy_text(ctx, dataset->arena, gn_dataset_file(like, i, path, sizeof path),
+                                  &paths[gn_dataset_row(like, i)]));
+    dataset->paths = paths;
+    return GERNE_OK;
+}
+
 static gerne_status fill(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dataset)
 {
     dataset->format = gn_data_format_name(GN_DATA_FEATURES);
@@ -30,7 +47,8 @@ static gerne_status fill(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dat
     dataset->skipped = like->skipped;
     dataset->row_of_sample = true;
     GN_TRY(gn_arena_new(ctx, &dataset->arena));
-    return copy_samples(ctx, like, dataset);
+    GN_TRY(copy_samples(ctx, like, dataset));
+    return gn_dataset_has_files(like) ? copy_paths(ctx, like, dataset) : GERNE_OK;
 }
 
 gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map, size_t offset,

@@ -5,10 +5,10 @@
 #include "base/file.h"
 #include "data/dataset.h"
 
-/* Labels, names, splits and rows of like (copied), features from a mapped file: dimension floats a
- * sample in the order of the samples, from offset on (a multiple of 4). The map is taken over on
- * success. settings says how the features were made; it is part of the fingerprint. The result
- * still has to be prepared. */
+/* Labels, names, splits, rows and paths of like (copied), features from a mapped file: dimension
+ * floats a sample in the order of the samples, from offset on (a multiple of 4). The map is taken
+ * over on success. settings says how the features were made; it is part of the fingerprint. The
+ * result still has to be prepared. */
 GERNE_CHECKED gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map,
                                              size_t offset, size_t dimension, const char *settings,
                                              gn_dataset **out);

@@ -1,12 +1,12 @@
 /* features.c - the format "features": a matrix of floats with y, a and split. */
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "base/file.h"
+#include "data/columns.h"
 #include "data/npy.h"
-#include "data/source.h"
 
 enum { DIMENSION_MAX = 1 << 24 };
 
@@ -26,65 +26,20 @@ gerne_status gn_features_fit(gerne_ctx *ctx, const gn_dataset *dataset, size_t r
 
 /* ---- labels ---- */
 
-/* Where y, a and split stand in a CSV; -1 when they do not. Labels that are there but not wanted
- * are not features either. */
-typedef struct label_columns {
-    ptrdiff_t y, a, split, unused_y, unused_a;
-} label_columns;
-
-static gerne_status one_column(gn_csv *csv, const char *named, const char *usual, ptrdiff_t *out)
-{
-    size_t column = 0;
-    *out = gn_csv_column(csv, named ? named : usual);
-    if (*out < 0 && named)
-        GN_TRY(gn_csv_require(csv, named, &column));
-    return GERNE_OK;
-}
-
-static gerne_status find_labels(gn_csv *csv, const gn_data_options *options, label_columns *out)
-{
-    *out = (label_columns){-1, -1, -1, -1, -1};
-    size_t y;
-    if (gn_is_none(options->y)) {
-        out->unused_y = gn_csv_column(csv, "y");
-    } else {
-        GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &y));
-        out->y = (ptrdiff_t)y;
-    }
-    if (gn_is_none(options->a))
-        out->unused_a = gn_csv_column(csv, "a");
-    else
-        GN_TRY(one_column(csv, options->a, "a", &out->a));
-    return one_column(csv, options->split_column, "split", &out->split);
-}
-
-static gerne_status add_labels(gerne_ctx *ctx, gn_csv *csv, const char *path,
-                               const label_columns *columns, gn_rows *rows)
-{
-    gn_split split = GN_TRAIN;
-    if (columns->split >= 0 && !gn_parse_split(gn_csv_cell(csv, (size_t)columns->split), &split))
-        return gn_csv_fail(csv, GERNE_EDATA, columns->split,
-                           "'%s' is not a split (0/1/2 or train/val/test)",
-                           gn_csv_cell(csv, (size_t)columns->split));
-    gerne_status status =
-        gn_rows_add(ctx, rows, columns->y >= 0 ? gn_csv_cell(csv, (size_t)columns->y) : NULL,
-                    columns->a >= 0 ? gn_csv_cell(csv, (size_t)columns->a) : NULL, split);
-    return status == GERNE_EDATA ? gn_fail_in(ctx, status, "%s, line %zu", path, gn_csv_line(csv))
-                                 : status;
-}
+static const char *const attribute_names[] = {"a", NULL};
 
 static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
                                     gn_rows *rows)
 {
-    label_columns columns;
-    GN_TRY(find_labels(csv, options, &columns));
+    gn_label_columns columns;
+    GN_TRY(gn_label_columns_find(ctx, csv, options, attribute_names, &columns));
     GN_TRY(gn_rows_open(ctx, options, columns.y >= 0, columns.a >= 0, rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
         if (!more)
             return GERNE_OK;
-        GN_TRY(add_labels(ctx, csv, options->labels, &columns, rows));
+        GN_TRY(gn_label_columns_add(ctx, csv, options->labels, &columns, rows));
     }
 }
 
@@ -109,28 +64,71 @@ static gerne_status read_labels(gerne_ctx *ctx, const gn_data_options *options, 
 
 typedef struct csv_features {
     gn_rows rows;
+    size_t *columns; /* those that hold features */
     float *values;
-    size_t count, capacity, columns;
+    size_t column_count, count, capacity;
 } csv_features;
 
-static bool is_label(const label_columns *labels, ptrdiff_t column)
+/* Labels that are there but not wanted are not features either. */
+static bool is_label(const gn_csv *csv, const gn_data_options *options,
+                     const gn_label_columns *labels, ptrdiff_t column)
 {
     return column == labels->y || column == labels->a || column == labels->split ||
-           column == labels->unused_y || column == labels->unused_a;
+           (gn_is_none(options->y) && column == gn_csv_column(csv, "y")) ||
+           (gn_is_none(options->a) && column == gn_csv_column(csv, "a"));
 }
 
-static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, const label_columns *labels,
-                                csv_features *out)
+/* A column's own name is no pattern: "w[0]" is not "w0". */
+static bool is_named(const gn_csv *csv, const char *pattern, size_t column)
 {
-    GN_TRY(gn_grow(ctx, &out->values, &out->capacity, out->count + out->columns,
-                   sizeof *out->values, "features"));
+    ptrdiff_t exactly = gn_csv_column(csv, pattern);
+    return exactly >= 0 ? exactly == (ptrdiff_t)column
+                        : fnmatch(pattern, gn_csv_name(csv, column), 0) == 0;
+}
+
+/* A name or pattern of data.x that fits no column is most likely mistyped. */
+static gerne_status check_patterns(gerne_ctx *ctx, gn_csv *csv, const gn_texts *patterns)
+{
+    for (size_t i = 0; i < patterns->count; i++) {
+        size_t column = 0;
+        while (column < gn_csv_columns(csv) && !is_named(csv, patterns->items[i], column))
+            column++;
+        if (column == gn_csv_columns(csv))
+            GN_TRY(gn_column_require(ctx, csv, patterns->items[i], "data.x", &column));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status find_features(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
+                                  const gn_label_columns *labels, csv_features *out)
+{
+    GN_TRY(check_patterns(ctx, csv, &options->x));
+    GN_TRY(gn_alloc(ctx, gn_csv_columns(csv), sizeof *out->columns, "columns", &out->columns));
     for (size_t column = 0; column < gn_csv_columns(csv); column++) {
-        if (is_label(labels, (ptrdiff_t)column))
-            continue;
+        bool wanted = options->x.count == 0;
+        for (size_t i = 0; i < options->x.count; i++)
+            wanted = wanted || is_named(csv, options->x.items[i], column);
+        if (wanted && !is_label(csv, options, labels, (ptrdiff_t)column))
+            out->columns[out->column_count++] = column;
+    }
+    if (out->column_count)
+        return GERNE_OK;
+    return gn_fail(ctx, GERNE_EDATA, "%s has no column of features", options->file);
+}
+
+static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, csv_features *out)
+{
+    GN_TRY(gn_grow(ctx, &out->values, &out->capacity, out->count + out->column_count,
+                   sizeof *out->values, "features"));
+    for (size_t i = 0; i < out->column_count; i++) {
+        size_t column = out->columns[i];
         double value;
-        if (!gn_parse_double(gn_csv_cell(csv, column), &value) || isinf(value))
-            return gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)column, "'%s' is not a number",
-                               gn_csv_cell(csv, column));
+        if (!gn_parse_double(gn_csv_cell(csv, column), &value) || isinf(value)) {
+            gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)column, "'%s' is not a number",
+                        gn_csv_cell(csv, column));
+            gn_hint(ctx, "name the columns that are features with --data.x, such as 'emb_*'");
+            return GERNE_EDATA;
+        }
         out->values[out->count++] = (float)value;
     }
     return GERNE_OK;
@@ -139,27 +137,22 @@ static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, const label_columns
 static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
                                   gn_dataset *dataset, csv_features *out)
 {
-    label_columns labels;
-    GN_TRY(find_labels(csv, options, &labels));
-    size_t taken = 0;
-    for (size_t column = 0; column < gn_csv_columns(csv); column++)
-        taken += is_label(&labels, (ptrdiff_t)column);
-    if (gn_csv_columns(csv) <= taken)
-        return gn_fail(ctx, GERNE_EDATA, "%s has no column of features", options->file);
-    out->columns = gn_csv_columns(csv) - taken;
+    gn_label_columns labels;
+    GN_TRY(gn_label_columns_find(ctx, csv, options, attribute_names, &labels));
+    GN_TRY(find_features(ctx, csv, options, &labels, out));
     GN_TRY(gn_rows_open(ctx, options, labels.y >= 0, labels.a >= 0, &out->rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
         if (!more)
             break;
-        GN_TRY(gn_features_fit(ctx, dataset, out->rows.n + 1, out->columns));
-        GN_TRY(add_labels(ctx, csv, options->file, &labels, &out->rows));
-        GN_TRY(read_values(ctx, csv, &labels, out));
+        GN_TRY(gn_features_fit(ctx, dataset, out->rows.n + 1, out->column_count));
+        GN_TRY(gn_label_columns_add(ctx, csv, options->file, &labels, &out->rows));
+        GN_TRY(read_values(ctx, csv, out));
     }
     GN_TRY(gn_rows_finish(ctx, &out->rows, dataset));
     dataset->rows = dataset->rows_owned = out->values;
-    dataset->dimension = out->columns;
+    dataset->dimension = out->column_count;
     out->values = NULL;
     return GERNE_OK;
 }
@@ -171,6 +164,7 @@ static gerne_status open_csv(gerne_ctx *ctx, const gn_data_options *options, gn_
     GN_TRY(gn_csv_open(ctx, options->file, NULL, &csv));
     gerne_status status = read_csv_rows(ctx, csv, options, dataset, &features);
     gn_rows_close(&features.rows);
+    gn_free(features.columns);
     gn_free(features.values);
     gn_csv_close(csv);
     return status;
@@ -279,15 +273,30 @@ static gerne_status open_raw(gerne_ctx *ctx, const gn_data_options *options, gn_
 
 enum { X, Y, A, SPLIT, MEMBERS };
 
+/* The arrays to read. One that was named has to be there; so has x. */
+static gerne_status name_members(gerne_ctx *ctx, const gn_data_options *options,
+                                 gn_npz_member members[MEMBERS])
+{
+    static const char *const keys[] = {"data.x", "data.y", "data.a", "data.split"};
+    const char *const named[] = {options->x.count ? options->x.items[0] : NULL, options->y,
+                                 options->a, options->split};
+    static const char *const usual[] = {"x", "y", "a", "split"};
+    if (options->x.count > 1)
+        return gn_fail(ctx, GERNE_EUSAGE, "data.x has %zu names; features of '%s' are one array",
+                       options->x.count, options->file);
+    for (int i = 0; i < MEMBERS; i++) {
+        bool unwanted = (i == Y || i == A) && gn_is_none(named[i]);
+        members[i] = (gn_npz_member){.name = named[i] ? named[i] : usual[i]};
+        members[i].key = named[i] || i == X ? keys[i] : NULL;
+        if (unwanted)
+            members[i] = (gn_npz_member){0};
+    }
+    return GERNE_OK;
+}
+
 static gerne_status check_members(gerne_ctx *ctx, const gn_data_options *options,
                                   const gn_npz_member *members)
 {
-    if (!members[X].found) {
-        gn_fail(ctx, GERNE_EDATA, "'%s' has no array 'x'", options->file);
-        gn_hint(ctx, "numpy.savez('%s', x=features, y=classes, a=attributes, split=splits)",
-                options->file);
-        return GERNE_EDATA;
-    }
     GN_TRY(check_matrix(ctx, options->file, &members[X].array));
     for (int i = Y; i < MEMBERS; i++)
         if (members[i].found && (members[i].array.dimensions != 1 ||
@@ -321,7 +330,7 @@ static gerne_status npz_labels(gerne_ctx *ctx, const gn_data_options *options,
     const char *path = options->file;
     gn_rows rows;
     gn_text texts[MEMBERS] = {{0}};
-    GN_TRY(gn_rows_open(ctx, options, true, members[A].found, &rows));
+    GN_TRY(gn_rows_open(ctx, options, members[Y].found, members[A].found, &rows));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; status == GERNE_OK && i < members[X].array.shape[0]; i++)
         status = add_npz_row(ctx, path, members, i, texts, &rows);
@@ -335,14 +344,12 @@ static gerne_status npz_labels(gerne_ctx *ctx, const gn_data_options *options,
 
 static gerne_status open_npz(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
 {
-    gn_npz_member members[MEMBERS] = {
-        {.name = "x"},
-        {.name = options->y ? options->y : "y"},
-        {.name = options->a ? options->a : "a"},
-        {.name = options->split_column ? options->split_column : "split"}};
+    gn_npz_member members[MEMBERS];
+    GN_TRY(name_members(ctx, options, members));
     GN_TRY(gn_npz_read(ctx, options->file, dataset->memory_limit, members, MEMBERS));
     gerne_status status = check_members(ctx, options, members);
-    if (status == GERNE_OK && members[Y].found)
+    bool unlabelled_splits = gn_is_none(options->y) && !options->labels && members[SPLIT].found;
+    if (status == GERNE_OK && (members[Y].found || unlabelled_splits))
         status = npz_labels(ctx, options, members, dataset);
     else if (status == GERNE_OK)
         status = labels_for(ctx, options, members[X].array.shape[0], dataset);
@@ -372,15 +379,20 @@ gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options, gn
                      "float32)");
         return GERNE_EUSAGE;
     }
+    bool npz = ends_in(options->file, ".npz"), csv = ends_in(options->file, ".csv");
+    if (options->x.count && !npz && !csv)
+        return gn_fail(ctx, GERNE_EUSAGE,
+                       "data.x names an array of an .npz file or columns of a CSV; '%s' is neither",
+                       options->file);
     dataset->field = GN_FEATURES;
     GN_TRY(gn_arena_copy_text(ctx, dataset->arena, options->file, &dataset->features_file));
     dataset->standardize = options->standardize;
     gn_dataset_settings(dataset, "features standardize %d", options->standardize);
-    if (ends_in(options->file, ".npz"))
+    if (npz)
         return open_npz(ctx, options, dataset);
+    if (csv)
+        return open_csv(ctx, options, dataset);
     if (ends_in(options->file, ".npy"))
         return open_npy(ctx, options, dataset);
-    if (ends_in(options->file, ".csv"))
-        return open_csv(ctx, options, dataset);
     return open_raw(ctx, options, dataset);
 }

@@ -257,7 +257,7 @@ static gerne_status find_directory(gerne_ctx *ctx, const gn_data_options *option
 
 static gerne_status read_layout(gerne_ctx *ctx, gn_collection *collection)
 {
-    gn_layout layout = (gn_layout)collection->options->layout;
+    gn_image_layout layout = (gn_image_layout)collection->options->layout;
     if (layout == GN_LAYOUT_AUTO)
         GN_TRY(gn_guess_layout(ctx, collection, &layout));
     switch (layout) {

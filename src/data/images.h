@@ -35,7 +35,7 @@ GERNE_CHECKED gerne_status gn_read_plain(gerne_ctx *ctx, gn_collection *collecti
 
 /* Which layout the directory has, when nothing was said. */
 GERNE_CHECKED gerne_status gn_guess_layout(gerne_ctx *ctx, gn_collection *collection,
-                                           gn_layout *out);
+                                           gn_image_layout *out);
 
 /* All image files below a directory, sorted by path, relative to it. */
 typedef struct gn_listing {

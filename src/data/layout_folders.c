@@ -115,9 +115,12 @@ static void split_path(const char *path, path_parts *parts)
     }
 }
 
+/* has_y and has_a say what the paths tell; data.y and data.a may be none all the same. */
 static gerne_status open_rows(gerne_ctx *ctx, gn_collection *collection, bool has_y, bool has_a)
 {
-    GN_TRY(gn_rows_open(ctx, collection->options, has_y, has_a, &collection->rows));
+    const gn_data_options *options = collection->options;
+    GN_TRY(gn_rows_open(ctx, options, has_y && !gn_is_none(options->y),
+                        has_a && !gn_is_none(options->a), &collection->rows));
     collection->has_rows = true;
     return GERNE_OK;
 }
@@ -159,9 +162,10 @@ static gerne_status add_folders(gerne_ctx *ctx, gn_collection *collection,
 {
     path_parts parts;
     size_t levels = split_levels(listing);
+    bool classes_only = gn_is_none(collection->options->a); /* what is below does not matter */
     split_path(listing->paths[0], &parts);
     size_t depth = parts.count;
-    if (depth < levels + 1 || depth > levels + 2) {
+    if (depth < levels + 1 || (depth > levels + 2 && !classes_only)) {
         gn_fail(ctx, GERNE_EDATA,
                 "'%s/%s' is %zu folders deep, not split/class/attribute/image or "
                 "class/attribute/image",
@@ -169,7 +173,7 @@ static gerne_status add_folders(gerne_ctx *ctx, gn_collection *collection,
         gn_hint(ctx, "describe other layouts in a CSV: --data.file metadata.csv");
         return GERNE_EDATA;
     }
-    bool has_a = depth == levels + 2;
+    bool has_a = depth == levels + 2 && !classes_only;
     GN_TRY(open_rows(ctx, collection, true, has_a));
     if (levels == 0)
         gn_log(ctx, GERNE_LOG_INFO,
@@ -178,10 +182,13 @@ static gerne_status add_folders(gerne_ctx *ctx, gn_collection *collection,
                collection->directory);
     for (size_t i = 0; i < listing->count; i++) {
         split_path(listing->paths[i], &parts);
-        if (parts.count != depth)
-            return gn_fail(ctx, GERNE_EDATA, "'%s/%s' is %zu folders deep, '%s' is %zu",
-                           collection->directory, listing->paths[i], parts.count, listing->paths[0],
-                           depth);
+        if (classes_only ? parts.count < levels + 1 : parts.count != depth) {
+            gn_fail(ctx, GERNE_EDATA, "'%s/%s' is %zu folders deep, '%s' is %zu",
+                    collection->directory, listing->paths[i], parts.count, listing->paths[0],
+                    depth);
+            gn_hint(ctx, "--data.a none ignores the folders below those of the classes");
+            return GERNE_EDATA;
+        }
         gn_split split = GN_TRAIN;
         if (levels)
             (void)gn_parse_split(parts.folders[0], &split);
@@ -305,7 +312,7 @@ static bool holds(const char *directory, const char *name)
     return gn_path_exists(path);
 }
 
-gerne_status gn_guess_layout(gerne_ctx *ctx, gn_collection *collection, gn_layout *out)
+gerne_status gn_guess_layout(gerne_ctx *ctx, gn_collection *collection, gn_image_layout *out)
 {
     const char *directory = collection->directory;
     *out = GN_LAYOUT_METADATA;

@@ -2,85 +2,59 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "base/file.h"
+#include "data/columns.h"
 #include "data/images.h"
 
 /* ---- metadata.csv ---- */
 
 typedef struct metadata_columns {
-    size_t file, y, a, split;
-    bool has_y, has_a, has_split;
+    size_t file;
+    gn_label_columns labels;
 } metadata_columns;
-
-/* The column that was named, or the first of the usual names (ended by NULL); false when neither is
- * there and none was named. */
-static gerne_status find_column(gn_csv *csv, const char *named, const char *const *usual,
-                                size_t *column, bool *found)
-{
-    *found = true;
-    if (named)
-        return gn_csv_require(csv, named, column);
-    for (; *usual; usual++) {
-        ptrdiff_t at = gn_csv_column(csv, *usual);
-        if (at >= 0) {
-            *column = (size_t)at;
-            return GERNE_OK;
-        }
-    }
-    *found = false;
-    return GERNE_OK;
-}
 
 static gerne_status find_columns(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
                                  const char *path, metadata_columns *columns)
 {
     static const char *const files[] = {"filename", "img_filename", "image", "file", "path", NULL};
     static const char *const attributes[] = {"a", "place", NULL};
-    static const char *const splits[] = {"split", NULL};
-    bool found;
-    GN_TRY(find_column(csv, options->filename_column, files, &columns->file, &found));
-    if (!found)
-        GN_TRY(gn_csv_require(csv, "filename", &columns->file));
-    columns->has_y = !gn_is_none(options->y);
-    if (columns->has_y)
-        GN_TRY(gn_csv_require(csv, options->y ? options->y : "y", &columns->y));
-    if (!gn_is_none(options->a))
-        GN_TRY(find_column(csv, options->a, attributes, &columns->a, &columns->has_a));
-    GN_TRY(find_column(csv, options->split_column, splits, &columns->split, &columns->has_split));
-    if (!columns->has_split)
-        gn_log(ctx, GERNE_LOG_INFO, "%s has no column 'split': all samples are for training", path);
+    static const char key[] = "data.filename_column";
+    ptrdiff_t file;
+    GN_TRY(gn_column_find(ctx, csv, options->filename_column, files, key, &file));
+    if (file < 0)
+        GN_TRY(gn_column_require(ctx, csv, files[0], key, &columns->file));
+    else
+        columns->file = (size_t)file;
+    GN_TRY(gn_label_columns_find(ctx, csv, options, attributes, &columns->labels));
+    if (columns->labels.split < 0)
+        gn_log(ctx, GERNE_LOG_INFO,
+               "%s has no column 'split': all samples are for training; --data.split names another "
+               "column",
+               path);
     return GERNE_OK;
 }
 
 static gerne_status read_row(gerne_ctx *ctx, gn_csv *csv, const metadata_columns *columns,
                              gn_collection *collection)
 {
-    gn_split split = GN_TRAIN;
     const char *file = gn_csv_cell(csv, columns->file);
     if (!file[0])
         return gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)columns->file, "the file name is empty");
-    if (columns->has_split && !gn_parse_split(gn_csv_cell(csv, columns->split), &split))
-        return gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)columns->split,
-                           "'%s' is not a split (0/1/2 or train/val/test)",
-                           gn_csv_cell(csv, columns->split));
-    gerne_status status =
-        gn_rows_add(ctx, &collection->rows, columns->has_y ? gn_csv_cell(csv, columns->y) : NULL,
-                    columns->has_a ? gn_csv_cell(csv, columns->a) : NULL, split);
-    if (status == GERNE_EDATA)
-        return gn_fail_in(ctx, status, "%s, line %zu", collection->files.listing, gn_csv_line(csv));
-    GN_TRY(status);
+    GN_TRY(gn_label_columns_add(ctx, csv, collection->files.listing, &columns->labels,
+                                &collection->rows));
     return gn_files_add(ctx, &collection->files, file, gn_csv_line(csv));
 }
 
 static gerne_status read_rows(gerne_ctx *ctx, gn_csv *csv, gn_collection *collection)
 {
-    metadata_columns columns = {0};
+    metadata_columns columns;
     GN_TRY(find_columns(ctx, csv, collection->options, collection->files.listing, &columns));
-    GN_TRY(gn_rows_open(ctx, collection->options, columns.has_y, columns.has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, columns.labels.y >= 0, columns.labels.a >= 0,
+                        &collection->rows));
     collection->has_rows = true;
-    if (columns.has_a)
-        GN_TRY(gn_arena_copy_text(ctx, collection->files.arena, gn_csv_name(csv, columns.a),
+    if (columns.labels.a >= 0)
+        GN_TRY(gn_arena_copy_text(ctx, collection->files.arena,
+                                  gn_csv_name(csv, (size_t)columns.labels.a),
                                   &collection->rows.a_name));
     for (;;) {
         bool more;
@@ -145,7 +119,7 @@ static gerne_status next_line(gerne_ctx *ctx, field_reader *reader, bool *more)
 
 /* The place of an attribute among the names; file names stand before the values of a row. */
 static gerne_status find_attribute(gerne_ctx *ctx, const field_reader *reader, const char *name,
-                                   size_t *column)
+                                   const char *key, size_t *column)
 {
     bool image_column = reader->count && strcmp(reader->fields[0], "image_id") == 0;
     for (size_t i = image_column; i < reader->count; i++)
@@ -156,7 +130,9 @@ static gerne_status find_attribute(gerne_ctx *ctx, const field_reader *reader, c
     const char *nearest = gn_nearest(name, (const char *const *)reader->fields, reader->count);
     gn_fail(ctx, GERNE_EUSAGE, "%s has no attribute '%s'", reader->path, name);
     if (nearest)
-        gn_hint(ctx, "did you mean '%s'?", nearest);
+        gn_hint(ctx, "did you mean --%s %s?", key, nearest);
+    else
+        gn_hint(ctx, "name one of its attributes with --%s", key);
     return GERNE_EUSAGE;
 }
 
@@ -176,7 +152,7 @@ static gerne_status read_flag(gerne_ctx *ctx, const field_reader *reader, size_t
 typedef struct celeba_lists {
     field_reader attributes, partition;
     size_t y, a;
-    bool has_a;
+    bool has_y, has_a;
 } celeba_lists;
 
 /* Skips a line with the count, then reads the line with the names. */
@@ -186,12 +162,14 @@ static gerne_status read_names(gerne_ctx *ctx, celeba_lists *lists, const gn_dat
     GN_TRY(next_line(ctx, &lists->attributes, &more));
     if (more && lists->attributes.count == 1)
         GN_TRY(next_line(ctx, &lists->attributes, &more));
+    lists->has_y = !gn_is_none(options->y);
     lists->has_a = !gn_is_none(options->a);
-    GN_TRY(
-        find_attribute(ctx, &lists->attributes, options->y ? options->y : "Blond_Hair", &lists->y));
+    if (lists->has_y)
+        GN_TRY(find_attribute(ctx, &lists->attributes, options->y ? options->y : "Blond_Hair",
+                              "data.y", &lists->y));
     if (lists->has_a)
-        GN_TRY(
-            find_attribute(ctx, &lists->attributes, options->a ? options->a : "Male", &lists->a));
+        GN_TRY(find_attribute(ctx, &lists->attributes, options->a ? options->a : "Male", "data.a",
+                              &lists->a));
     return GERNE_OK;
 }
 
@@ -220,7 +198,8 @@ static gerne_status read_person(gerne_ctx *ctx, celeba_lists *lists, const char 
         return gn_fail(ctx, GERNE_EDATA, "%s, line %zu: '%s' is not a split (0/1/2)",
                        partition->path, partition->line, partition->fields[1]);
     const char *y = NULL, *a = NULL;
-    GN_TRY(read_flag(ctx, labels, lists->y, &y));
+    if (lists->has_y)
+        GN_TRY(read_flag(ctx, labels, lists->y, &y));
     if (lists->has_a)
         GN_TRY(read_flag(ctx, labels, lists->a, &a));
     GN_TRY(gn_rows_add(ctx, &collection->rows, y, a, split));
@@ -240,7 +219,7 @@ static gerne_status read_people(gerne_ctx *ctx, gn_collection *collection, celeb
             folder = i ? "img_align_celeba/img_align_celeba/" : "img_align_celeba/";
     }
     GN_TRY(read_names(ctx, lists, collection->options));
-    GN_TRY(gn_rows_open(ctx, collection->options, true, lists->has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, lists->has_y, lists->has_a, &collection->rows));
     collection->has_rows = true;
     for (;;) {
         bool more;

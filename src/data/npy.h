@@ -32,14 +32,16 @@ GERNE_CHECKED gerne_status gn_npy_text(gerne_ctx *ctx, const gn_npy *array, cons
 
 /* One array of an archive. */
 typedef struct gn_npz_member {
-    const char *name; /* asked for, such as "x" */
+    const char *name; /* asked for, such as "x"; NULL for nothing */
+    const char *key;  /* what named it ("data.x") when it has to be there, or NULL */
     bool found;
     gn_npy array;
     unsigned char *items; /* array.size bytes; the caller frees */
 } gn_npz_member;
 
 /* Reads the members with the given names; others are skipped. No member may need more than limit
- * bytes. Members that are not there stay found = false. On failure nothing is to be freed. */
+ * bytes. Members that are not there stay found = false, or fail when they have a key. On failure
+ * nothing is to be freed. */
 GERNE_CHECKED gerne_status gn_npz_read(gerne_ctx *ctx, const char *path, size_t limit,
                                        gn_npz_member *members, size_t count);
 /* The same from memory, for tests and fuzzing. */

@@ -68,18 +68,41 @@ static gerne_status read_member(gerne_ctx *ctx, struct archive *archive, const c
 static gn_npz_member *wanted(const char *path, gn_npz_member *members, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t length = strlen(members[i].name);
-        if (strncmp(path, members[i].name, length) == 0 && strcmp(path + length, ".npy") == 0)
+        size_t length = members[i].name ? strlen(members[i].name) : 0;
+        if (length && strncmp(path, members[i].name, length) == 0 &&
+            strcmp(path + length, ".npy") == 0)
             return &members[i];
     }
     return NULL;
+}
+
+/* Appends "x.npy" as "x, ". */
+static gerne_status list_array(gerne_ctx *ctx, const char *path, gn_text *arrays)
+{
+    size_t length = strlen(path);
+    if (length <= 4 || strcmp(path + length - 4, ".npy") != 0 || arrays->size > 256)
+        return GERNE_OK;
+    return gn_text_add(ctx, arrays, "%s'%.*s'", arrays->size ? ", " : "", (int)(length - 4), path);
+}
+
+static gerne_status check_required(gerne_ctx *ctx, const char *name, const gn_text *arrays,
+                                   const gn_npz_member *members, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (members[i].key && !members[i].found) {
+            gn_fail(ctx, GERNE_EDATA, "%s has no array '%s'", name, members[i].name);
+            gn_hint(ctx, "its arrays are %s; choose one with --%s",
+                    arrays->size ? arrays->bytes : "none", members[i].key);
+            return GERNE_EDATA;
+        }
+    return GERNE_OK;
 }
 
 static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const char *name,
                                  size_t limit, gn_npz_member *members, size_t count)
 {
     unsigned char *head;
-    gn_text place = {0};
+    gn_text place = {0}, arrays = {0};
     GN_TRY(gn_alloc(ctx, HEADER_ROOM, 1, "a header", &head));
     gerne_status status = GERNE_OK;
     while (status == GERNE_OK) {
@@ -93,7 +116,9 @@ static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const 
         }
         const char *path = archive_entry_pathname(entry);
         gn_npz_member *member = path ? wanted(path, members, count) : NULL;
-        if (!member)
+        if (path)
+            status = list_array(ctx, path, &arrays);
+        if (!member || status != GERNE_OK)
             continue;
         gn_text_clear(&place);
         status = gn_text_add(ctx, &place, "%s[%s]", name, member->name);
@@ -102,7 +127,10 @@ static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const 
         if (status == GERNE_OK)
             status = read_member(ctx, archive, place.bytes, limit, head, member);
     }
+    if (status == GERNE_OK)
+        status = check_required(ctx, name, &arrays, members, count);
     gn_text_free(&place);
+    gn_text_free(&arrays);
     gn_free(head);
     return status;
 }
@@ -111,7 +139,7 @@ gerne_status gn_npz_parse(gerne_ctx *ctx, const char *name, const void *bytes, s
                           size_t limit, gn_npz_member *members, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        members[i] = (gn_npz_member){.name = members[i].name};
+        members[i] = (gn_npz_member){.name = members[i].name, .key = members[i].key};
     struct archive *archive = archive_read_new();
     if (!archive)
         return gn_fail(ctx, GERNE_ENOMEM, "no memory to read '%s'", name);

@@ -10,86 +10,98 @@
 static const char *const format_names[] = {"synthetic", "c-mnist", "c-cifar10", "images",
                                            "features"};
 
+/* Whom an option is for. */
+#define MADE   "format synthetic|c-mnist|c-cifar10"
+#define BUILT  "format c-mnist|c-cifar10"
+#define PIXELS "format images|synthetic|c-mnist|c-cifar10"
+#define READ   "format images|features"
+
 static const gn_option options[] = {
     {"format", GN_CHOICE, FIELD(format), .fallback = "synthetic",
-     .choices = "synthetic|c-mnist|c-cifar10|images|features", .help = "where samples come from"},
-    {"dir", GN_TEXT, FIELD(dir),
-     .help = "folder of the images, of the MNIST or of the CIFAR-10 files", .flags = GN_NO_HASH},
-    {"file", GN_TEXT, FIELD(file),
-     .help = "metadata CSV of images (default: DIR/metadata.csv), or the file of features (.npz, "
-             ".npy, .csv, raw .f32)",
+     .choices = "synthetic|c-mnist|c-cifar10|images|features",
+     .help = "kind of dataset: generated, or read from files"},
+    {"dir", GN_TEXT, FIELD(dir), .when = "format images|c-mnist|c-cifar10",
+     .help = "folder of the images, or of the MNIST or CIFAR-10 files", .flags = GN_NO_HASH},
+    {"file", GN_TEXT, FIELD(file), .when = "format features|images",
+     .help = "file of features (.npz, .npy, .csv, raw .f32), or metadata CSV of images (default: "
+             "DIR/metadata.csv)",
      .flags = GN_NO_HASH},
-    {"labels", GN_TEXT, FIELD(labels),
+    {"labels", GN_TEXT, FIELD(labels), .when = "format features",
      .help = "CSV with y, a and split for a feature matrix without labels", .flags = GN_NO_HASH},
     {"construction", GN_CHOICE, FIELD(construction), .fallback = "dfa", .choices = "dfa|lff",
+     .when = BUILT,
      .help = "how attributes are assigned: dfa redraws with probability ratio and holds out a "
-             "validation split, lff counts exactly"},
-    {"ratio", GN_REAL, FIELD(ratio), .fallback = "0.01", .min = 0, .max = 1,
-     .help = "share of training samples whose attribute does not follow the class"},
-    {"severity", GN_INT, FIELD(severity), .min = 1, .max = 5,
-     .help = "c-mnist: noise of the colours from strong 1 to weak 5 (default 4); c-cifar10: "
+             "validation split, lff uses exact counts"},
+    {"ratio", GN_REAL, FIELD(ratio), .fallback = "0.01", .min = 0, .max = 1, .when = MADE,
+     .help = "share of bias-conflicting training samples, whose attribute does not follow the "
+             "class"},
+    {"severity", GN_INT, FIELD(severity), .min = 1, .max = 5, .when = BUILT,
+     .help = "c-mnist: noise of the colours, from strong 1 to weak 5 (default 4); c-cifar10: "
              "strength of the corruptions (default 5)"},
-    {"corruptions", GN_TEXT, FIELD(corruptions), .fallback = "dfa",
+    {"corruptions", GN_TEXT, FIELD(corruptions), .fallback = "dfa", .when = "format c-cifar10",
      .help = "type0, type1, dfa, or ten names such as snow,frost,... (see docs/data.md)"},
-    {"frost", GN_TEXT, FIELD(frost),
-     .help = "folder with frost1.png ... frost5.jpg; without it a synthetic texture is used",
+    {"frost", GN_TEXT, FIELD(frost), .when = "format c-cifar10",
+     .help = "folder with frost1.png ... frost5.jpg (default: a synthetic texture)",
      .flags = GN_NO_HASH},
     {"seed", GN_INT, FIELD(seed), .fallback = "0", .min = 0, .max = 9e15,
-     .help = "makes the data: hold-out, attributes, noise (the run has its own seed)"},
+     .help = "seed of the data: hold-out, attributes, noise (the run has its own seed)"},
     {"val", GN_INT, FIELD(val), .min = 0, .max = 1e9,
-     .help = "samples held out of train for validation, where the data has none "
+     .help = "training samples to hold out for validation, if the data has no validation split "
              "(default: construction dfa 5000, else none)"},
     {"classes", GN_INT, FIELD(classes), .fallback = "4", .min = 2, .max = 100,
-     .help = "synthetic: number of classes"},
+     .when = "format synthetic", .help = "number of classes"},
     {"attributes", GN_INT, FIELD(attributes), .fallback = "4", .min = 2, .max = 100,
-     .help = "synthetic: number of attributes"},
+     .when = "format synthetic", .help = "number of attributes"},
     {"size", GN_INT, FIELD(size), .fallback = "16", .min = 8, .max = 512,
-     .help = "synthetic: height and width of the images"},
-    {"n", GN_INT, FIELD(n), .fallback = "6000", .min = 8, .max = 1e8,
-     .help = "synthetic: training samples (validation and test have a quarter each)"},
+     .when = "format synthetic", .help = "height and width of the images"},
+    {"n", GN_INT, FIELD(n), .fallback = "6000", .min = 8, .max = 1e8, .when = "format synthetic",
+     .help = "training samples (validation and test have a quarter each)"},
     {"layout", GN_CHOICE, FIELD(layout), .fallback = "auto",
-     .choices = "auto|metadata|folders|dfa|celeba|plain",
-     .help = "images: how files carry their labels; auto looks at the folder"},
+     .choices = "auto|metadata|folders|dfa|celeba|plain", .when = "format images",
+     .help = "where the labels of the images are; auto looks at the folder"},
     {"preset", GN_CHOICE, FIELD(preset), .fallback = "none",
-     .choices = "none|waterbirds|celeba|bffhq",
-     .help = "images: columns and transforms of a known dataset; other keys win over it"},
-    {"y", GN_TEXT, FIELD(y),
-     .help =
-         "column (CelebA: attribute) of the class (default: y); 'none' for data without labels"},
-    {"a", GN_TEXT, FIELD(a),
-     .help =
-         "column (CelebA: attribute) of the spurious attribute (default: a, place); 'none' when "
-         "unknown"},
-    {"split_column", GN_TEXT, FIELD(split_column),
-     .help = "column of the split, 0/1/2 or train/val/test (default: split)"},
-    {"filename_column", GN_TEXT, FIELD(filename_column),
-     .help = "column of the file names (default: filename, img_filename)"},
-    {"resize", GN_INTS, FIELD(resize), .min = 1, .max = 8192,
-     .help = "images: resize to N x N, or to HEIGHT,WIDTH"},
-    {"crop", GN_INTS, FIELD(crop), .min = 1, .max = 8192,
-     .help = "images: cut N x N, or HEIGHT,WIDTH, from the centre"},
-    {"crop_first", GN_BOOL, FIELD(crop_first), .fallback = "false",
-     .help = "images: crop before resizing"},
+     .choices = "none|waterbirds|celeba|bffhq", .when = "format images",
+     .help = "transforms of a known dataset; other keys override it"},
+    {"x", GN_TEXTS, FIELD(x), .when = "format features",
+     .help = "array of the features in an .npz file (default: x), or feature columns of a CSV, "
+             "also as patterns such as 'emb_*' (default: all columns that are not labels)"},
+    {"y", GN_TEXT, FIELD(y), .when = READ,
+     .help = "column, array or CelebA attribute of the class (default: y); none for unlabelled "
+             "data"},
+    {"a", GN_TEXT, FIELD(a), .when = READ,
+     .help = "column, array or CelebA attribute of the spurious attribute (default: a, place); "
+             "none for unknown attributes"},
+    {"split", GN_TEXT, FIELD(split), .alias = "split_column", .when = READ,
+     .help = "column or array of the split, 0/1/2 or train/val/test (default: split)"},
+    {"filename_column", GN_TEXT, FIELD(filename_column), .when = "format images",
+     .help = "column of the file names (default: filename, img_filename, image, file, path)"},
+    {"resize", GN_INTS, FIELD(resize), .min = 1, .max = 8192, .when = "format images",
+     .help = "resize to N x N, or to HEIGHT,WIDTH"},
+    {"crop", GN_INTS, FIELD(crop), .min = 1, .max = 8192, .when = "format images",
+     .help = "crop N x N, or HEIGHT,WIDTH, from the centre"},
+    {"crop_first", GN_BOOL, FIELD(crop_first), .fallback = "false", .when = "format images",
+     .help = "crop before resizing"},
     {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto",
-     .choices = "auto|none|imagenet|cifar",
-     .help = "mean and deviation to normalise with; none divides by 255; auto is imagenet for "
-             "images, cifar for c-cifar10, else none"},
+     .choices = "auto|none|imagenet|cifar", .when = PIXELS,
+     .help = "mean and standard deviation to normalise with; none divides by 255; auto is "
+             "imagenet for images, cifar for c-cifar10, else none"},
     {"augment", GN_CHOICE, FIELD(augment), .fallback = "none",
-     .choices = "none|flip|crop|crop-flip",
-     .help = "random mirror and random crop (4 pixels of zero border) of training images"},
-    {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false",
-     .help = "features: mean 0 and variance 1 on the training split"},
-    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false",
-     .help = "leave out samples that cannot be read, and say so, instead of stopping"},
+     .choices = "none|flip|crop|crop-flip", .when = PIXELS,
+     .help = "random horizontal flip and random crop (4 pixels of zero padding) of training "
+             "images"},
+    {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false", .when = "format features",
+     .help = "scale features to mean 0 and variance 1 on the training split"},
+    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = READ,
+     .help = "skip samples that cannot be read, with a warning, instead of stopping"},
     {"missing", GN_CHOICE, FIELD(missing), .fallback = "error", .choices = GN_MISSING_CHOICES,
-     .help = GN_MISSING_HELP},
+     .when = READ, .help = GN_MISSING_HELP},
     {"memory_limit", GN_TEXT, FIELD(memory_limit), .fallback = "2G",
-     .help = "samples that fit are kept in memory, others are streamed (K, M, G)",
+     .help = "keep samples in memory up to this size, stream them from disk above (K, M, G)",
      .flags = GN_NO_HASH},
     {"train_on", GN_CHOICE, FIELD(train_on), .fallback = "train", .choices = "train|val",
-     .help = "val trains on the validation split and leaves the training split out"},
+     .help = "split to train on; val ignores the training split"},
     {"fold", GN_TEXT, FIELD(fold),
-     .help = "i/n with train_on val: fold i of n, stratified by group, validates"},
+     .help = "i/n with train_on val: validate on fold i of n, stratified by group"},
 };
 
 gerne_status gn_data_options_add(gerne_ctx *ctx, gn_config *config, gn_data_options *target)
@@ -100,15 +112,8 @@ gerne_status gn_data_options_add(gerne_ctx *ctx, gn_config *config, gn_data_opti
 
 gerne_status gn_data_options_default(gerne_ctx *ctx, gn_data_options *out)
 {
-    /* Defaults of the table are static texts and empty lists, so the config may go. */
-    gn_config *config;
     *out = (gn_data_options){0};
-    GN_TRY(gn_config_new(ctx, &config));
-    gerne_status status = gn_data_options_add(ctx, config, out);
-    gn_config_close(config);
-    out->corruptions = "dfa";
-    out->memory_limit = "2G";
-    return status;
+    return gn_options_default(ctx, NULL, options, sizeof options / sizeof options[0], out);
 }
 
 gerne_status gn_parse_size(gerne_ctx *ctx, const char *text, size_t *out)

@@ -15,14 +15,14 @@ typedef enum gn_data_format {
 
 typedef enum gn_construction { GN_CONSTRUCTION_DFA, GN_CONSTRUCTION_LFF } gn_construction;
 
-typedef enum gn_layout {
+typedef enum gn_image_layout {
     GN_LAYOUT_AUTO,
     GN_LAYOUT_METADATA, /* a CSV beside the images */
     GN_LAYOUT_FOLDERS,  /* split/class/attribute/image */
     GN_LAYOUT_DFA,      /* names that end in _<class>_<attribute>.png */
     GN_LAYOUT_CELEBA,   /* list_attr_celeba.txt and list_eval_partition.txt */
     GN_LAYOUT_PLAIN,    /* images without labels */
-} gn_layout;
+} gn_image_layout;
 
 typedef enum gn_preset {
     GN_PRESET_NONE,
@@ -59,7 +59,8 @@ typedef struct gn_data_options {
     int64_t val; /* 0: the construction's own */
     int64_t classes, attributes, size, n;
     int layout, preset;
-    const char *y, *a, *split_column, *filename_column;
+    gn_texts x;
+    const char *y, *a, *split, *filename_column;
     gn_ints resize, crop;
     bool crop_first;
     int normalize;

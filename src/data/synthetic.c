@@ -183,21 +183,8 @@ static gerne_status allocate(gerne_ctx *ctx, gn_dataset *dataset, size_t n, size
                                class_names, attribute_names);
 }
 
-/* A folder or file that nobody would look into: most likely the format was forgotten. */
-static gerne_status refuse_files(gerne_ctx *ctx, const gn_data_options *options)
-{
-    if (!options->dir && !options->file)
-        return GERNE_OK;
-    gn_fail(ctx, GERNE_EUSAGE, "data.%s is '%s', but data.format synthetic reads no files",
-            options->dir ? "dir" : "file", options->dir ? options->dir : options->file);
-    gn_hint(ctx, "say what is there, such as '--data.format %s'",
-            options->dir ? "images" : "features");
-    return GERNE_EUSAGE;
-}
-
 gerne_status gn_open_synthetic(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
 {
-    GN_TRY(refuse_files(ctx, options));
     size_t train = (size_t)options->n, classes = (size_t)options->classes;
     size_t attributes = (size_t)options->attributes, size = (size_t)options->size;
     size_t held = train / 4 ? train / 4 : 1;

@@ -50,17 +50,19 @@ GERNE_CHECKED gerne_status gn_predictions_check_paired(gerne_ctx *ctx,
                                                        const char *second_name);
 
 /* Writing: a header, then a line per sample, appended to a text that the caller writes out as it
- * grows. Columns index, y, a, split, pred, prob_<class> in order of the classes. */
+ * grows. Columns index, y, a, split, pred, prob_<class> in order of the classes, and file where the
+ * samples are files. */
 typedef struct gn_prediction_line {
     uint64_t index;    /* of the sample in its split */
     const char *y, *a; /* labels; "" where unknown */
     const char *split;
     const char *pred;            /* a class */
     const double *probabilities; /* [classes] */
+    const char *file;            /* the sample's path, or NULL */
 } gn_prediction_line;
 
 GERNE_CHECKED gerne_status gn_predictions_add_header(gerne_ctx *ctx, const char *const *classes,
-                                                     int32_t count, gn_text *out);
+                                                     int32_t count, bool files, gn_text *out);
 GERNE_CHECKED gerne_status gn_predictions_add_line(gerne_ctx *ctx, const gn_prediction_line *line,
                                                    int32_t classes, gn_text *out);
 

@@ -17,14 +17,14 @@ static gerne_status add_cell(gerne_ctx *ctx, const char *before, const char *tex
 }
 
 gerne_status gn_predictions_add_header(gerne_ctx *ctx, const char *const *classes, int32_t count,
-                                       gn_text *out)
+                                       bool files, gn_text *out)
 {
     GN_TRY(gn_text_add(ctx, out, "index,y,a,split,pred"));
     for (int32_t k = 0; k < count; k++) {
         GN_TRY(gn_text_add(ctx, out, ","));
         GN_TRY(add_cell(ctx, "prob_", classes[k], out));
     }
-    return gn_text_add(ctx, out, "\n");
+    return gn_text_add(ctx, out, files ? ",file\n" : "\n");
 }
 
 gerne_status gn_predictions_add_line(gerne_ctx *ctx, const gn_prediction_line *line,
@@ -38,5 +38,9 @@ gerne_status gn_predictions_add_line(gerne_ctx *ctx, const gn_prediction_line *l
     }
     for (int32_t k = 0; k < classes; k++)
         GN_TRY(gn_text_add(ctx, out, ",%.9g", line->probabilities[k]));
+    if (line->file) {
+        GN_TRY(gn_text_add(ctx, out, ","));
+        GN_TRY(add_cell(ctx, "", line->file, out));
+    }
     return gn_text_add(ctx, out, "\n");
 }

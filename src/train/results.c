@@ -32,7 +32,9 @@ static gerne_status add_lines(gn_trainer *t, const gn_predictions *p, gn_text *o
 {
     const gn_dataset *data = t->data;
     const gn_sample_list *list = &t->samples[GN_TEST];
-    GN_TRY(gn_predictions_add_header(t->run.ctx, data->class_names, p->classes, out));
+    char file[4096];
+    bool files = gn_dataset_has_files(data);
+    GN_TRY(gn_predictions_add_header(t->run.ctx, data->class_names, p->classes, files, out));
     for (size_t i = 0; i < p->count; i++) {
         const gn_prediction_line line = {
             .index = gn_dataset_row(data, list->items[i]),
@@ -41,6 +43,7 @@ static gerne_status add_lines(gn_trainer *t, const gn_predictions *p, gn_text *o
             .split = gn_split_name(GN_TEST),
             .pred = data->class_names[p->pred[i]],
             .probabilities = p->probabilities + i * (size_t)p->classes,
+            .file = files ? gn_dataset_file(data, list->items[i], file, sizeof file) : NULL,
         };
         GN_TRY(gn_predictions_add_line(t->run.ctx, &line, p->classes, out));
     }

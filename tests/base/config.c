@@ -12,6 +12,9 @@ typedef struct sample {
     int kind;
     gn_ints sizes;
     double epochs, steps;
+    double momentum;
+    const char *column;
+    bool strict;
 } sample;
 
 static const gn_option options[] = {
@@ -28,6 +31,10 @@ static const gn_option options[] = {
      .exclusive = "length", .help = "e"},
     {"steps", GN_REAL, offsetof(sample, steps), .min = 0, .max = 1e9, .exclusive = "length",
      .help = "s"},
+    {"momentum", GN_REAL, offsetof(sample, momentum), .fallback = "0.9", .when = "kind sgd",
+     .help = "m"},
+    {"column", GN_TEXT, offsetof(sample, column), .fallback = "y", .alias = "label", .help = "c"},
+    {"strict", GN_BOOL, offsetof(sample, strict), .when = "name a|b", .help = "t"},
 };
 
 typedef struct fixture {
@@ -94,6 +101,94 @@ static void test_defaults_file_and_flags(void **state)
     assert_int_equal(gn_config_origin(f.config, "train.count"), GN_FLAG);
     assert_int_equal(gn_config_origin(f.config, "train.kind"), GN_FILE);
     assert_int_equal(gn_config_origin(f.config, "train.name"), GN_UNSET);
+    close_fixture(&f);
+}
+
+/* Closing the config frees its arena; a default that pointed there would be gone. */
+static void test_default_texts_outlive_the_config(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    add_tables(&f);
+    gn_config_close(f.config);
+    f.config = NULL;
+    assert_string_equal(f.train.column, "y");
+    assert_ptr_equal(f.train.column, options[9].fallback);
+    sample alone = {.count = 77};
+    assert_ok(f.ctx, gn_options_default(f.ctx, NULL, options, 5, &alone));
+    assert_int_equal(alone.count, 3);
+    assert_fails(f.ctx, GERNE_EINTERNAL, "'sizes' needs an arena",
+                 gn_options_default(f.ctx, NULL, &options[5], 1, &alone));
+    close_fixture(&f);
+}
+
+static void complete_kinds(fixture *f, const char *yaml, gerne_status expected)
+{
+    add_tables(f);
+    assert_ok(f->ctx, load(f, yaml));
+    assert_int_equal(gn_config_complete(f->ctx, f->config), expected);
+}
+
+static void test_options_that_do_not_apply(void **state)
+{
+    (void)state;
+    gn_text text = {0};
+    fixture f = open_fixture();
+    complete_kinds(&f, "train: {kind: adam}\n", GERNE_OK);
+    assert_int_equal(gn_config_origin(f.config, "train.momentum"), GN_UNSET);
+    assert_ok(f.ctx, gn_config_print(f.ctx, f.config, 0, &text));
+    assert_null(strstr(text.bytes, "momentum"));
+    assert_non_null(strstr(text.bytes, "kind: adam"));
+    gn_text_free(&text);
+    close_fixture(&f);
+
+    f = open_fixture();
+    complete_kinds(&f, "train: {kind: adam, momentum: 0.5}\n", GERNE_EUSAGE);
+    assert_string_equal(gerne_message(f.ctx), "train.momentum does not apply to train.kind adam");
+    assert_string_equal(gerne_hint(f.ctx), "it needs --train.kind sgd");
+    close_fixture(&f);
+
+    f = open_fixture(); /* the default in a file says nothing */
+    complete_kinds(&f, "train: {kind: adam, momentum: 0.9}\n", GERNE_OK);
+    assert_int_equal(gn_config_origin(f.config, "train.momentum"), GN_UNSET);
+    assert_ok(f.ctx, flag(&f, "train.momentum", "0.9"));
+    assert_int_equal(gn_config_complete(f.ctx, f.config), GERNE_EUSAGE);
+    close_fixture(&f);
+
+    f = open_fixture(); /* texts are compared as well; here there is none */
+    complete_kinds(&f, "train: {strict: true}\n", GERNE_EUSAGE);
+    close_fixture(&f);
+    f = open_fixture();
+    complete_kinds(&f, "train: {strict: true, name: b}\n", GERNE_OK);
+    assert_true(f.train.strict);
+    close_fixture(&f);
+}
+
+static void test_flag_replaces_what_a_file_goes_with(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    add_tables(&f);
+    assert_ok(f.ctx, load(&f, "train: {kind: sgd, momentum: 0.5}\n"));
+    assert_ok(f.ctx, flag(&f, "train.kind", "adam"));
+    assert_ok(f.ctx, gn_config_complete(f.ctx, f.config));
+    assert_float_equal(f.train.momentum, 0.9, 0);
+    assert_int_equal(gn_config_origin(f.config, "train.momentum"), GN_UNSET);
+    close_fixture(&f);
+}
+
+static void test_alias(void **state)
+{
+    (void)state;
+    fixture f = open_fixture();
+    add_tables(&f);
+    assert_ok(f.ctx, load(&f, "train: {label: bird}\n"));
+    assert_string_equal(f.train.column, "bird");
+    gn_text text = {0};
+    assert_ok(f.ctx, gn_config_print(f.ctx, f.config, 0, &text));
+    assert_non_null(strstr(text.bytes, "  column: \"bird\"\n"));
+    gn_text_free(&text);
+    assert_fails(f.ctx, GERNE_EUSAGE, "one key", load(&f, "train: {column: a, label: b}\n"));
     close_fixture(&f);
 }
 
@@ -187,6 +282,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults_file_and_flags),
+        cmocka_unit_test(test_default_texts_outlive_the_config),
+        cmocka_unit_test(test_options_that_do_not_apply),
+        cmocka_unit_test(test_flag_replaces_what_a_file_goes_with),
+        cmocka_unit_test(test_alias),
         cmocka_unit_test(test_exclusive),
         cmocka_unit_test(test_bad_values_are_named),
         cmocka_unit_test(test_nearest_name_is_hinted),

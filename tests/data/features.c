@@ -67,6 +67,78 @@ static void test_npz(void **state)
     gerne_ctx_close(ctx);
 }
 
+static void test_npz_names(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_data_options options = test_options(ctx, GN_DATA_FEATURES);
+    static const char *const z[] = {"z"}, *const two[] = {"x", "z"};
+    options.file = FEATURES "plain.npz"; /* the other way round: a is the class */
+    options.y = "a";
+    options.a = "y";
+    options.split = "split";
+    gn_dataset *data = test_dataset(ctx, &options);
+    assert_int_equal(data->classes, 3);
+    assert_int_equal(data->attributes, 2);
+    assert_string_equal(data->class_names[0], "land");
+    gn_dataset_close(data);
+    options.y = "none"; /* splits stay */
+    options.a = "none";
+    data = test_dataset(ctx, &options);
+    assert_null(data->y);
+    assert_int_equal(data->split[5], GN_TEST);
+    gn_dataset_close(data);
+    options.a = "land"; /* a name that was asked for is never passed over */
+    assert_fails(ctx, GERNE_EDATA, "no array 'land'", gn_dataset_open(ctx, &options, &data));
+    assert_string_equal(
+        gerne_hint(ctx),
+        "its arrays are 'x', 'y', 'a', 'split', 'unused'; choose one with --data.a");
+    options.a = NULL;
+    options.split = NULL;
+    options.x = (gn_texts){two, 2};
+    assert_fails(ctx, GERNE_EUSAGE, "are one array", gn_dataset_open(ctx, &options, &data));
+    options.file = FEATURES "no-x.npz";
+    options.x = (gn_texts){z, 1};
+    data = test_dataset(ctx, &options);
+    assert_int_equal(data->dimension, 3);
+    gn_dataset_close(data);
+    options.file = FEATURES "f4.npy";
+    assert_fails(ctx, GERNE_EUSAGE, "'" FEATURES "f4.npy' is neither",
+                 gn_dataset_open(ctx, &options, &data));
+    gerne_ctx_close(ctx);
+}
+
+static void test_csv_columns(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    char *dir = test_directory(), path[5000];
+    snprintf(path, sizeof path, "%s/table.csv", dir);
+    gn_data_options options = test_options(ctx, GN_DATA_FEATURES);
+    static const char *const wanted[] = {"e_*", "w[0]"}, *const wrong[] = {"e_*", "f_*"};
+    options.file = path;
+    test_write_text(ctx, path, "id,e_0,y,e_y,w[0],w0\nr1,1,cat,2,3,x\nr2,4,dog,5,6,x\n");
+    gn_dataset *data;
+    assert_fails(ctx, GERNE_EDATA, "column 'id': 'r1' is not a number",
+                 gn_dataset_open(ctx, &options, &data));
+    assert_non_null(strstr(gerne_hint(ctx), "--data.x"));
+    options.x = (gn_texts){wanted, 2};
+    data = test_dataset(ctx, &options);
+    assert_int_equal(data->dimension, 3);
+    static const float second[] = {4, 5, 6};
+    assert_memory_equal(gn_dataset_features(data, 1), second, sizeof second);
+    gn_dataset_close(data);
+    options.y = "e_y"; /* a label is not a feature, whatever the patterns say */
+    data = test_dataset(ctx, &options);
+    assert_int_equal(data->dimension, 2);
+    gn_dataset_close(data);
+    options.x = (gn_texts){wrong, 2};
+    assert_fails(ctx, GERNE_EDATA, "no column 'f_*'", gn_dataset_open(ctx, &options, &data));
+    assert_non_null(strstr(gerne_hint(ctx), "'w[0]', 'w0'; choose one with --data.x"));
+    test_remove_directory(dir);
+    gerne_ctx_close(ctx);
+}
+
 static void test_npy_with_labels(void **state)
 {
     (void)state;
@@ -129,8 +201,7 @@ static void test_csv(void **state)
     assert_fails(ctx, GERNE_EDATA, "line 3, column 'f0': 'x' is not a number",
                  gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "f0,y\n1,0\n2,\n");
-    assert_fails(ctx, GERNE_EDATA, "rows has no 'y'",
-                 gn_dataset_open(ctx, &options, &data));
+    assert_fails(ctx, GERNE_EDATA, "rows has no 'y'", gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "y,split\n1,0\n");
     assert_fails(ctx, GERNE_EDATA, "no column of features", gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "f,y,split\n1,0,7\n");
@@ -312,9 +383,14 @@ static void test_held_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npz),       cmocka_unit_test(test_npy_with_labels),
-        cmocka_unit_test(test_csv),       cmocka_unit_test(test_missing_labels),
-        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_values_that_are_not_finite),
+        cmocka_unit_test(test_npz),
+        cmocka_unit_test(test_npz_names),
+        cmocka_unit_test(test_csv_columns),
+        cmocka_unit_test(test_npy_with_labels),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_values_that_are_not_finite),
+        cmocka_unit_test(test_missing_labels),
         cmocka_unit_test(test_held_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void test_metadata(void **state)
         test_write_text(ctx, test_path(dir, "metadata.csv"), forms[i].text);
         options.y = forms[i].y;
         options.a = forms[i].a;
-        options.split_column = forms[i].split;
+        options.split = forms[i].split;
         options.filename_column = forms[i].file;
         gn_dataset *data = test_dataset(ctx, &options);
         static const int32_t y[] = {1, 0, 1}, a[] = {0, 1, 1};
@@ -181,6 +181,20 @@ static void test_folders(void **state)
     gn_dataset_close(data);
     png(ctx, dir, "train/dog/5.png", 5);
     assert_fails(ctx, GERNE_EDATA, "folders deep", gn_dataset_open(ctx, &options, &data));
+    assert_non_null(strstr(gerne_hint(ctx), "--data.a none"));
+    options.a = "none"; /* attributes that are there, or here and there, are not used */
+    data = test_dataset(ctx, &options);
+    assert_int_equal(data->n, 5);
+    assert_int_equal(data->classes, 2);
+    assert_int_equal(data->attributes, 0);
+    assert_null(data->a);
+    gn_dataset_close(data);
+    options.y = "none";
+    data = test_dataset(ctx, &options);
+    assert_null(data->y);
+    assert_int_equal(data->split[0], GN_TEST);
+    gn_dataset_close(data);
+    options.y = options.a = NULL;
     test_remove_directory(dir);
 
     dir = test_directory(); /* classes alone */
@@ -191,6 +205,11 @@ static void test_folders(void **state)
     assert_int_equal(data->classes, 2);
     assert_int_equal(data->attributes, 0);
     gn_dataset_close(data);
+    options.a = "none";
+    data = test_dataset(ctx, &options);
+    assert_int_equal(data->attributes, 0);
+    gn_dataset_close(data);
+    options.a = NULL;
     test_remove_directory(dir);
 
     dir = test_directory(); /* no labels */

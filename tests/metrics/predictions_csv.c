@@ -140,18 +140,21 @@ static void written_lines_are_read_back(void **state)
     static const char *const classes[] = {"a \"b\", c", "two\nlines"};
     static const double probabilities[][2] = {{1 / 3.0, 2 / 3.0}, {1 - 1e-12, 1e-12}};
     gn_text out = {0};
-    assert_ok(ctx, gn_predictions_add_header(ctx, classes, 2, &out));
+    assert_ok(ctx, gn_predictions_add_header(ctx, classes, 2, true, &out));
     for (uint64_t i = 0; i < 2; i++) {
         gn_prediction_line line = {.index = i + 7,
                                    .y = classes[i],
                                    .a = i ? "x" : " w",
                                    .split = "test",
                                    .pred = classes[1 - i],
-                                   .probabilities = probabilities[i]};
+                                   .probabilities = probabilities[i],
+                                   .file = i ? "b, c.png" : "a.png"};
         assert_ok(ctx, gn_predictions_add_line(ctx, &line, 2, &out));
     }
-    assert_non_null(strstr(out.bytes, "0.333333333,0.666666667\n"));
+    assert_non_null(strstr(out.bytes, "0.333333333,0.666666667,a.png\n"));
     assert_ptr_equal(strstr(out.bytes, "index,y,a,split,pred,\"prob_a \"\"b\"\", c\","), out.bytes);
+    assert_non_null(strstr(out.bytes, "lines\",file\n"));
+    assert_non_null(strstr(out.bytes, ",\"b, c.png\"\n"));
     gn_prediction_file file;
     assert_ok(ctx, gn_predictions_read(ctx, file_with("e.csv", out.bytes), &usual, &file));
     assert_int_equal(file.predictions.count, 2);

@@ -1,0 +1,63 @@
+#include "data/columns.h"
+
+#include <stdio.h>
+
+gerne_status gn_column_require(gerne_ctx *ctx, gn_csv *csv, const char *name, const char *key,
+                               size_t *column)
+{
+    gerne_status status = gn_csv_require(csv, name, column);
+    if (status == GERNE_EDATA && ctx) {
+        char columns[640];
+        snprintf(columns, sizeof columns, "%s", gerne_hint(ctx));
+        gn_hint(ctx, "%s; choose one with --%s", columns, key);
+    }
+    return status;
+}
+
+gerne_status gn_column_find(gerne_ctx *ctx, gn_csv *csv, const char *named,
+                            const char *const *usual, const char *key, ptrdiff_t *column)
+{
+    *column = -1;
+    if (named) {
+        size_t found;
+        GN_TRY(gn_column_require(ctx, csv, named, key, &found));
+        *column = (ptrdiff_t)found;
+    }
+    for (; !named && *usual && *column < 0; usual++)
+        *column = gn_csv_column(csv, *usual);
+    return GERNE_OK;
+}
+
+gerne_status gn_label_columns_find(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
+                                   const char *const *attributes, gn_label_columns *out)
+{
+    static const char *const splits[] = {"split", NULL};
+    *out = (gn_label_columns){-1, -1, -1};
+    if (!gn_is_none(options->y)) {
+        size_t y;
+        GN_TRY(gn_column_require(ctx, csv, options->y ? options->y : "y", "data.y", &y));
+        out->y = (ptrdiff_t)y;
+    }
+    if (!gn_is_none(options->a))
+        GN_TRY(gn_column_find(ctx, csv, options->a, attributes, "data.a", &out->a));
+    return gn_column_find(ctx, csv, options->split, splits, "data.split", &out->split);
+}
+
+static const char *cell(const gn_csv *csv, ptrdiff_t column)
+{
+    return column >= 0 ? gn_csv_cell(csv, (size_t)column) : NULL;
+}
+
+gerne_status gn_label_columns_add(gerne_ctx *ctx, gn_csv *csv, const char *path,
+                                  const gn_label_columns *columns, gn_rows *rows)
+{
+    gn_split split = GN_TRAIN;
+    const char *word = cell(csv, columns->split);
+    if (word && !gn_parse_split(word, &split))
+        return gn_csv_fail(csv, GERNE_EDATA, columns->split,
+                           "'%s' is not a split (0/1/2 or train/val/test)", word);
+    gerne_status status =
+        gn_rows_add(ctx, rows, cell(csv, columns->y), cell(csv, columns->a), split);
+    return status == GERNE_EDATA ? gn_fail_in(ctx, status, "%s, line %zu", path, gn_csv_line(csv))
+                                 : status;
+}
