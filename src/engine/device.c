@@ -1,4 +1,4 @@
-#include "engine/internal.h"
+#include "engine/onednn.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -50,6 +50,34 @@ static bool cpu_has_bf16(void)
            (unsigned)dnnl_cpu_isa_avx512_core;
 }
 
+/* For kernels that work in memory of ours, with ReLU behind them or not. */
+static dnnl_status_t create_attributes(bool relu, dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t after = NULL;
+    dnnl_status_t s = dnnl_primitive_attr_create(out);
+    if (s == dnnl_success)
+        s = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (s != dnnl_success || !relu)
+        return s;
+    s = dnnl_post_ops_create(&after);
+    if (s == dnnl_success)
+        s = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    if (s == dnnl_success)
+        s = dnnl_primitive_attr_set_post_ops(*out, after);
+    if (after)
+        dnnl_post_ops_destroy(after);
+    return s;
+}
+
+static gerne_status create(gerne_ctx *ctx, gn_device *device)
+{
+    GN_DNNL(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0));
+    GN_DNNL(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order));
+    GN_DNNL(ctx, create_attributes(false, &device->attributes[false]));
+    GN_DNNL(ctx, create_attributes(true, &device->attributes[true]));
+    return GERNE_OK;
+}
+
 gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, gn_device **out)
 {
     gn_device *device;
@@ -64,12 +92,7 @@ gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, 
 #endif
     device->precision = precision;
     device->emulates = precision == GN_BF16 && !cpu_has_bf16();
-    gerne_status status =
-        gn_dnnl(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0), "creating the engine");
-    if (status == GERNE_OK)
-        status =
-            gn_dnnl(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order),
-                    "creating a stream");
+    gerne_status status = create(ctx, device);
     if (status != GERNE_OK) {
         gn_device_close(device);
         return status;
@@ -82,6 +105,10 @@ void gn_device_close(gn_device *device)
 {
     if (!device)
         return;
+    gn_forget_descriptions(device);
+    for (int i = 0; i < 2; i++)
+        if (device->attributes[i])
+            dnnl_primitive_attr_destroy(device->attributes[i]);
     if (device->stream)
         dnnl_stream_destroy(device->stream);
     if (device->engine)
@@ -102,10 +129,4 @@ gn_precision gn_device_precision(const gn_device *device)
 bool gn_device_emulates(const gn_device *device)
 {
     return device->emulates;
-}
-
-gerne_status gn_device_wait(gerne_ctx *ctx, gn_device *device)
-{
-    GN_DNNL(ctx, dnnl_stream_wait(device->stream));
-    return GERNE_OK;
 }

@@ -24,7 +24,4 @@ gn_precision gn_device_precision(const gn_device *device);
 const char *gn_device_cpu(void);
 bool gn_device_emulates(const gn_device *device); /* bf16 by rounding */
 
-/* Waits until everything asked for is done. */
-GERNE_CHECKED gerne_status gn_device_wait(gerne_ctx *ctx, gn_device *device);
-
 #endif

@@ -9,6 +9,6 @@ gn_routine gn_round_copy;        /* from, to */
 gn_routine gn_clear;             /* x */
 gn_routine gn_copy_to;           /* from, to */
 gn_routine gn_add_to;            /* from, sum */
-gn_routine gn_update_statistics; /* mean, variance, running mean, running variance; number = n */
+gn_routine gn_update_statistics; /* mean, variance, running mean, running variance */
 
 #endif

@@ -15,6 +15,7 @@ struct gn_network {
     const gn_architecture *architecture;
     gn_sample_shape shape;
     int64_t classes, batch, features;
+    const char *input; /* the name of the body's input */
     gn_graph *graphs[2];
     gn_store *store;
     gn_program *bodies[MODES], *heads[MODES];
@@ -47,10 +48,14 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
     gn_graph *graph = n->graphs[GN_BODY];
     gn_sample_shape s = n->shape;
     /* Layers on flat vectors take an image as its numbers in channel, row, column order. */
-    gn_value input =
-        n->architecture->wants_images
-            ? gn_input_image(graph, s.channels, s.height, s.width)
-            : gn_input_features(graph, s.height ? s.channels * s.height * s.width : s.channels);
+    bool image = s.height > 0;
+    int64_t dims[3] = {s.channels, s.height, s.width}, numbers = s.channels;
+    if (image)
+        numbers *= s.height * s.width;
+    n->input = image ? "pixels" : "features";
+    gn_value input = n->architecture->wants_images
+                         ? gn_input(graph, n->input, GN_FLOAT32, 3, dims)
+                         : gn_input(graph, n->input, GN_FLOAT32, 1, &numbers);
     GN_TRY(gn_graph_finish(ctx, graph, n->architecture->body(graph, &n->options, input)));
     n->features = gn_graph_output_size(graph);
     return GERNE_OK;
@@ -62,7 +67,7 @@ static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
     char name[GN_NAME_MAX] = "fc";
     if (n->architecture->layers_before_head)
         snprintf(name, sizeof name, "fc%d", n->architecture->layers_before_head(&n->options) + 1);
-    gn_value features = gn_input_features(graph, n->features);
+    gn_value features = gn_input(graph, "features", GN_FLOAT32, 1, &n->features);
     return gn_graph_finish(ctx, graph, gn_linear(graph, features, name, n->classes, false));
 }
 
@@ -206,7 +211,7 @@ int64_t gn_network_classes(const gn_network *n)
 
 int64_t gn_network_input_size(const gn_network *n)
 {
-    return gn_graph_input_size(n->graphs[GN_BODY]);
+    return gn_graph_input_size(n->graphs[GN_BODY], n->input);
 }
 
 int64_t gn_network_feature_count(const gn_network *n)
@@ -217,19 +222,6 @@ int64_t gn_network_feature_count(const gn_network *n)
 double gn_network_flops(const gn_network *n)
 {
     return gn_graph_flops(n->graphs[GN_BODY]) + gn_graph_flops(n->graphs[GN_HEAD]);
-}
-
-size_t gn_network_memory(const gn_network *n)
-{
-    size_t statistics;
-    gn_store_statistics(n->store, &statistics);
-    size_t bytes = (2 * gn_store_block(n->store).size + statistics) * sizeof(float);
-    bytes += n->masks ? (size_t)(n->batch * n->features) * sizeof(float) : 0;
-    for (int i = 0; i < MODES; i++) {
-        bytes += n->bodies[i] ? gn_program_memory(n->bodies[i]) : 0;
-        bytes += n->heads[i] ? gn_program_memory(n->heads[i]) : 0;
-    }
-    return bytes;
 }
 
 bool gn_network_couples_samples(const gn_network *n)
@@ -306,7 +298,7 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
 
 float *gn_network_input(gn_network *n)
 {
-    return gn_program_input(n->body);
+    return gn_program_input(n->body, n->input);
 }
 
 gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *n)
@@ -321,11 +313,11 @@ const float *gn_features(const gn_network *n)
 
 gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *features)
 {
-    memcpy(gn_program_input(n->head), features ? features : gn_features(n),
+    memcpy(gn_program_input(n->head, "features"), features ? features : gn_features(n),
            (size_t)(n->batch * n->features) * sizeof(float));
     if (n->drops) {
         draw_masks(n);
-        apply_masks(n, gn_program_input(n->head));
+        apply_masks(n, gn_program_input(n->head, "features"));
     }
     return gn_program_forward(ctx, n->head);
 }
@@ -343,7 +335,8 @@ float *gn_logit_gradient(gn_network *n)
 gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 {
     GN_TRY(gn_program_backward(ctx, n->head, accumulate));
-    float *gradient = gn_program_input_gradient(n->head); /* NULL where the body does not train */
+    float *gradient =
+        gn_program_input_gradient(n->head, "features"); /* NULL where the body does not train */
     if (n->drops && gradient)
         apply_masks(n, gradient);
     return GERNE_OK;
@@ -351,7 +344,7 @@ gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 
 const float *gn_feature_gradient(const gn_network *n)
 {
-    return gn_program_input_gradient(n->head);
+    return gn_program_input_gradient(n->head, "features");
 }
 
 gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *n, const float *gradient, bool accumulate)

@@ -33,8 +33,7 @@ int64_t gn_network_batch(const gn_network *network);
 int64_t gn_network_classes(const gn_network *network);
 int64_t gn_network_input_size(const gn_network *network);
 int64_t gn_network_feature_count(const gn_network *network);
-double gn_network_flops(const gn_network *network);  /* of one sample's forward pass */
-size_t gn_network_memory(const gn_network *network); /* bytes: parameters and passes */
+double gn_network_flops(const gn_network *network); /* of one sample's forward pass */
 
 /* A batch must be run whole: a layer that trains couples its samples. */
 bool gn_network_couples_samples(const gn_network *network);
