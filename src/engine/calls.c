@@ -54,7 +54,7 @@ gerne_status gn_settle(gn_compiler *c, int tensor)
 {
     if (!emulates(c))
         return GERNE_OK;
-    return gn_emit(c, &(gn_kernel){.routine = gn_round_in_place}, &tensor, 1);
+    return gn_emit(c, &(gn_kernel){.routine = gn_round_to}, (int[]){tensor, tensor}, 2);
 }
 
 /* ---- parameters ---- */
@@ -66,12 +66,12 @@ static int in_store(const gn_compiler *c, const gn_node *node, int which)
 
 const gn_description *gn_parameter_description(const gn_compiler *c, const gn_node *node, int which)
 {
-    return c->program->store->descriptions[in_store(c, node, which)];
+    return c->program->store->parameters[in_store(c, node, which)].description;
 }
 
 bool gn_parameter_trains(const gn_compiler *c, const gn_node *node, int which)
 {
-    return gn_is_trained(c->program->store->parameters[in_store(c, node, which)].role);
+    return gn_is_trained(c->program->store->parameters[in_store(c, node, which)].parameter.role);
 }
 
 gerne_status gn_parameter_tensor(gn_compiler *c, const gn_node *node, int which, int *out)
@@ -90,7 +90,7 @@ gerne_status gn_weight_tensor(gn_compiler *c, const gn_node *node, int which,
     if (!emulates(c))
         return GERNE_OK;
     GN_TRY(gn_new_tensor(c, wanted, out));
-    return gn_emit(c, &(gn_kernel){.routine = gn_round_copy}, (int[]){laid_out, *out}, 2);
+    return gn_emit(c, &(gn_kernel){.routine = gn_round_to}, (int[]){laid_out, *out}, 2);
 }
 
 /* Where a gradient goes first: straight into the store when it is replaced and the layouts agree,

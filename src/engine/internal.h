@@ -63,17 +63,25 @@ const gn_node *gn_operand_at(gn_graph *graph, gn_value value, int ndims, const c
 
 /* ---- store ---- */
 
+typedef struct gn_stored {
+    gn_parameter parameter;
+    const gn_description *description; /* as the kernels like it */
+    const gn_description *plain;       /* as callers see it */
+    size_t offset; /* in floats; trained ones in the block, others in the statistics */
+} gn_stored;
+
+typedef struct gn_part {
+    const gn_graph *graph; /* lent */
+    int first;             /* of its parameters */
+    size_t start, size;    /* of its trained ones in the block */
+} gn_part;
+
 struct gn_store {
     gn_device *device;
-    gn_parameter *parameters;
-    const gn_description **descriptions; /* as the kernels like them */
-    const gn_description **plain;        /* as callers see them */
-    size_t *offsets; /* in floats; trained ones in the block, others in the statistics */
+    gn_stored *parameters;
     int count;
-    int graph_count;
-    const gn_graph **graphs; /* lent */
-    int *first_parameter;    /* by graph */
-    size_t *part_start;      /* by graph, one more at the end */
+    gn_part *parts;
+    int part_count;
     float *values, *gradients, *statistics;
     size_t size, statistics_size;
 };

@@ -21,7 +21,7 @@ static gerne_status emit_input(gn_compiler *c, const gn_node *node)
     int rounded;
     GN_TRY(gn_new_tensor(c, description, &rounded));
     c->values[node->value].tensor = rounded;
-    return gn_emit(c, &(gn_kernel){.routine = gn_round_copy}, (int[]){tensor, rounded}, 2);
+    return gn_emit(c, &(gn_kernel){.routine = gn_round_to}, (int[]){tensor, rounded}, 2);
 }
 
 static gerne_status emit_forward(gn_compiler *c, const gn_graph *graph)
@@ -154,20 +154,20 @@ static gerne_status compile(gn_compiler *c, bool input_gradients)
     return GERNE_OK;
 }
 
-static int graph_in_store(const gn_store *store, const gn_graph *graph)
+static const gn_part *part_of(const gn_store *store, const gn_graph *graph)
 {
-    for (int g = 0; g < store->graph_count; g++)
-        if (store->graphs[g] == graph)
-            return g;
-    return -1;
+    for (int i = 0; i < store->part_count; i++)
+        if (store->parts[i].graph == graph)
+            return &store->parts[i];
+    return NULL;
 }
 
 gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, int64_t batch,
                             gn_mode mode, bool input_gradients, gn_program **out)
 {
     *out = NULL;
-    int index = graph_in_store(store, graph);
-    if (index < 0 || batch < 1 || batch > INT32_MAX)
+    const gn_part *part = part_of(store, graph);
+    if (!part || batch < 1 || batch > INT32_MAX)
         return gn_fail(ctx, GERNE_EUSAGE, "a batch of %lld samples cannot be run",
                        (long long)batch);
     gn_program *p;
@@ -185,7 +185,7 @@ gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, in
         .maker = {.ctx = ctx, .device = device, .graph = graph, .batch = batch},
         .program = p,
         .type = native_bf16 ? GN_BFLOAT16 : GN_FLOAT32,
-        .parameter_base = store->first_parameter[index],
+        .parameter_base = part->first,
     };
     gerne_status status = compile(&c, input_gradients);
     gn_maker_close(&c.maker);

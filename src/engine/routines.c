@@ -25,21 +25,12 @@ static int64_t count(gn_program *program, const gn_call *call, int argument)
     return (int64_t)(program->tensors[call->tensors[argument]].description->size / sizeof(float));
 }
 
-void gn_round_in_place(gn_program *program, const gn_call *call)
-{
-    float *x = floats(program, call, 0);
-    int64_t n = count(program, call, 0);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        x[i] = round_bf16(x[i]);
-}
-
-void gn_round_copy(gn_program *program, const gn_call *call)
+void gn_round_to(gn_program *program, const gn_call *call)
 {
     const float *from = floats(program, call, 0);
     float *to = floats(program, call, 1);
     int64_t n = count(program, call, 0);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for simd schedule(static)
     for (int64_t i = 0; i < n; i++)
         to[i] = round_bf16(from[i]);
 }

@@ -4,8 +4,7 @@
 
 #include "engine/internal.h"
 
-gn_routine gn_round_in_place;    /* x */
-gn_routine gn_round_copy;        /* from, to */
+gn_routine gn_round_to;          /* from, to; both may be one */
 gn_routine gn_clear;             /* x */
 gn_routine gn_copy_to;           /* from, to */
 gn_routine gn_add_to;            /* from, sum */
