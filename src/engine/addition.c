@@ -32,8 +32,8 @@ static const gn_layer addition_layer = {
 
 gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b)
 {
-    const gn_node *x = gn_operand_at(graph, a, 0, "an addition");
-    const gn_node *y = x ? gn_operand_at(graph, b, x->ndims, "an addition") : NULL;
+    const gn_node *x = gn_operand_at(graph, a, GN_FLOAT32, 0, "an addition");
+    const gn_node *y = x ? gn_operand_at(graph, b, GN_FLOAT32, x->ndims, "an addition") : NULL;
     if (!y)
         return -1;
     int64_t dims[GN_DIMS_MAX];

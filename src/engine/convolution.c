@@ -180,7 +180,7 @@ static const gn_layer convolution_layer = {
 gn_value gn_convolve(gn_graph *graph, gn_value input, const char *name,
                      const gn_convolution *convolution)
 {
-    const gn_node *in = gn_operand_at(graph, input, 4, "a convolution");
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 4, "a convolution");
     if (!in)
         return -1;
     const gn_convolution *o = convolution;

@@ -23,7 +23,7 @@ static gn_type type_of(const dnnl_memory_desc_t *md)
     return type;
 }
 
-const dnnl_memory_desc_t *gn_to_dnnl(const gn_description *description)
+const void *gn_to_dnnl(const gn_description *description)
 {
     return description ? &((const gn_known_description *)description)->theirs : NULL;
 }
@@ -48,13 +48,13 @@ static gerne_status remember(gn_maker *m, const dnnl_memory_desc_t *md, const gn
 
 /* By their bytes: oneDNN's own comparison ignores the strides of sides of length 1, which decide
  * which kernel it takes. */
-gerne_status gn_from_dnnl(gn_maker *m, const dnnl_memory_desc_t *md, const gn_description **out)
+gerne_status gn_from_dnnl(gn_maker *m, const void *md, const gn_description **out)
 {
     *out = NULL;
     if (!md)
         return GERNE_OK;
     for (size_t i = 0; i < m->device->known_count; i++)
-        if (memcmp(&m->device->known[i]->theirs, md, sizeof *md) == 0) {
+        if (memcmp(&m->device->known[i]->theirs, md, sizeof(dnnl_memory_desc_t)) == 0) {
             *out = &m->device->known[i]->ours;
             return GERNE_OK;
         }

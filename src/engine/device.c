@@ -28,8 +28,6 @@ const char *gn_device_cpu(void)
         {dnnl_cpu_isa_avx, "avx"},
         {dnnl_cpu_isa_avx2, "avx2"},
         {dnnl_cpu_isa_avx2_vnni, "avx2_vnni"},
-        {dnnl_cpu_isa_avx512_mic, "avx512_mic"},
-        {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops"},
         {dnnl_cpu_isa_avx512_core, "avx512_core"},
         {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
         {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
@@ -50,32 +48,11 @@ static bool cpu_has_bf16(void)
            (unsigned)dnnl_cpu_isa_avx512_core;
 }
 
-/* For kernels that work in memory of ours, with ReLU behind them or not. */
-static dnnl_status_t create_attributes(bool relu, dnnl_primitive_attr_t *out)
-{
-    dnnl_post_ops_t after = NULL;
-    dnnl_status_t s = dnnl_primitive_attr_create(out);
-    if (s == dnnl_success)
-        s = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-    if (s != dnnl_success || !relu)
-        return s;
-    s = dnnl_post_ops_create(&after);
-    if (s == dnnl_success)
-        s = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
-    if (s == dnnl_success)
-        s = dnnl_primitive_attr_set_post_ops(*out, after);
-    if (after)
-        dnnl_post_ops_destroy(after);
-    return s;
-}
-
 static gerne_status create(gerne_ctx *ctx, gn_device *device)
 {
     GN_DNNL(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0));
     GN_DNNL(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order));
-    GN_DNNL(ctx, create_attributes(false, &device->attributes[false]));
-    GN_DNNL(ctx, create_attributes(true, &device->attributes[true]));
-    return GERNE_OK;
+    return gn_make_attributes(ctx, device);
 }
 
 gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, gn_device **out)

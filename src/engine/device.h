@@ -9,6 +9,7 @@ typedef enum gn_precision {
     GN_BF16, /* convolutions and matrix products in bfloat16; weights, sums and losses in fp32 */
 } gn_precision;
 
+/* A device, and all that is built on it, is used by one thread at a time. */
 typedef struct gn_device gn_device;
 
 /* threads 0: as many as OpenMP would take. Where the CPU has no bfloat16 arithmetic, GN_BF16 rounds

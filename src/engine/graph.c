@@ -35,14 +35,15 @@ static const gn_node *node_at(const gn_graph *graph, gn_value value)
     return &graph->nodes[value];
 }
 
-const gn_node *gn_operand_at(gn_graph *graph, gn_value value, int ndims, const char *layer)
+const gn_node *gn_operand_at(gn_graph *graph, gn_value value, gn_type type, int ndims,
+                             const char *layer)
 {
     const gn_node *node = node_at(graph, value);
-    if (!node || (node->type == GN_FLOAT32 && (ndims == 0 || node->ndims == ndims)))
+    if (!node || (node->type == type && (ndims == 0 || node->ndims == ndims)))
         return node;
-    if (node->type != GN_FLOAT32)
-        graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL,
-                                "%s does not take the integers of '%s'", layer, node->name);
+    if (node->type != type)
+        graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "%s takes %s", layer,
+                                type == GN_INT32 ? "integers" : "floats, not integers");
     else
         graph->failed =
             gn_fail(graph->ctx, GERNE_EINTERNAL, "%s takes values of %d dimensions, not of %d",
@@ -154,7 +155,7 @@ gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output)
 {
     if (graph->failed != GERNE_OK)
         return graph->failed;
-    if (!gn_operand_at(graph, output, 0, "an output"))
+    if (!gn_operand_at(graph, output, GN_FLOAT32, 0, "an output"))
         return graph->failed ? graph->failed
                              : gn_fail(ctx, GERNE_EINTERNAL, "a network must end in a value");
     graph->output = output;

@@ -57,9 +57,10 @@ gn_value gn_add_node(gn_graph *graph, const gn_layer *layer, const gn_value *inp
 void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
                       int ndims, const int64_t *dims, const float *fixed);
 
-/* What a layer computes from: numbers with ndims dimensions (0: any). NULL after a failure, which
- * this may be. Not kept: adding nodes moves it. */
-const gn_node *gn_operand_at(gn_graph *graph, gn_value value, int ndims, const char *layer);
+/* What a layer computes from: a value of a type with ndims dimensions (0: any). NULL after a
+ * failure, which another value is. Do not keep it: adding nodes moves it. */
+const gn_node *gn_operand_at(gn_graph *graph, gn_value value, gn_type type, int ndims,
+                             const char *layer);
 
 /* ---- store ---- */
 
@@ -201,7 +202,8 @@ bool gn_parameter_trains(const gn_compiler *c, const gn_node *node, int which);
 
 /* Calls. The tensors are those that the kernel's constructor or the routine names, in its order. */
 gerne_status gn_emit(gn_compiler *c, const gn_kernel *kernel, const int *tensors, int count);
-/* A backward call whose last tensors are gradients of the node's parameters. */
+/* A backward call whose last tensors are gradients of the node's parameters; it must replace what
+ * they hold. */
 typedef struct gn_gradient_output {
     int which; /* parameter of the node */
     const gn_description *description;

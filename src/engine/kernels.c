@@ -14,6 +14,32 @@ void gn_maker_close(gn_maker *m)
     gn_free(m->made);
 }
 
+/* For kernels that work in memory of ours, with ReLU behind them or not. */
+static dnnl_status_t create_attributes(bool relu, dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t after = NULL;
+    dnnl_status_t s = dnnl_primitive_attr_create(out);
+    if (s == dnnl_success)
+        s = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (s != dnnl_success || !relu)
+        return s;
+    s = dnnl_post_ops_create(&after);
+    if (s == dnnl_success)
+        s = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    if (s == dnnl_success)
+        s = dnnl_primitive_attr_set_post_ops(*out, after);
+    if (after)
+        dnnl_post_ops_destroy(after);
+    return s;
+}
+
+gerne_status gn_make_attributes(gerne_ctx *ctx, gn_device *device)
+{
+    GN_DNNL(ctx, create_attributes(false, &device->attributes[false]));
+    GN_DNNL(ctx, create_attributes(true, &device->attributes[true]));
+    return GERNE_OK;
+}
+
 static const dnnl_memory_desc_t *query(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
 {
     const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, what, 0);

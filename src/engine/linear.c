@@ -112,7 +112,7 @@ static const gn_layer linear_layer = {
 
 gn_value gn_linear(gn_graph *graph, gn_value input, const char *name, int64_t outputs, bool relu)
 {
-    const gn_node *in = gn_operand_at(graph, input, 0, "a linear layer");
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 0, "a linear layer");
     if (!in)
         return -1;
     bool sequence = in->ndims == 3;

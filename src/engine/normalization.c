@@ -81,7 +81,7 @@ static const gn_layer normalization_layer = {
 
 gn_value gn_batch_norm(gn_graph *graph, gn_value input, const char *name, bool relu)
 {
-    const gn_node *in = gn_operand_at(graph, input, 4, "batch normalization");
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 4, "batch normalization");
     if (!in)
         return -1;
     int64_t dims[4] = {1, in->dims[1], in->dims[2], in->dims[3]};

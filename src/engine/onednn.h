@@ -23,10 +23,13 @@ struct gn_device {
 gerne_status gn_dnnl(gerne_ctx *ctx, dnnl_status_t status, const char *what);
 #define GN_DNNL(ctx, expression) GN_TRY(gn_dnnl(ctx, expression, #expression))
 
-/* Between oneDNN's descriptions and ours; *out is NULL for an empty one. */
-const dnnl_memory_desc_t *gn_to_dnnl(const gn_description *description);
-gerne_status gn_from_dnnl(gn_maker *maker, const dnnl_memory_desc_t *md,
-                          const gn_description **out);
+/* kernels.c: sets the device's attributes. */
+gerne_status gn_make_attributes(gerne_ctx *ctx, gn_device *device);
+
+/* descriptions.c: between oneDNN's descriptions and ours. They are untyped here because only the .c
+ * files should depend on how a version of oneDNN keeps its own. NULL goes to NULL. */
+const void *gn_to_dnnl(const gn_description *description);
+gerne_status gn_from_dnnl(gn_maker *maker, const void *md, const gn_description **out);
 void gn_forget_descriptions(gn_device *device);
 
 #endif

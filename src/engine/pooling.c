@@ -66,7 +66,7 @@ static const gn_layer pooling_layer = {
 gn_value gn_max_pool(gn_graph *graph, gn_value input, int64_t kernel, int64_t stride,
                      int64_t padding)
 {
-    const gn_node *in = gn_operand_at(graph, input, 4, "a pooling");
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 4, "a pooling");
     if (!in)
         return -1;
     gn_pooling options = {.window = {.kernel = {kernel, kernel},
@@ -80,7 +80,7 @@ gn_value gn_max_pool(gn_graph *graph, gn_value input, int64_t kernel, int64_t st
 
 gn_value gn_average_all(gn_graph *graph, gn_value input)
 {
-    const gn_node *in = gn_operand_at(graph, input, 4, "a pooling");
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 4, "a pooling");
     if (!in)
         return -1;
     gn_pooling options = {

@@ -106,10 +106,10 @@ static void test_builder_refuses(void **state)
         const char *message;
     } cases[] = {
         {same_name, "'tokens' cannot be an input"},
-        {linear_of_integers, "a linear layer does not take the integers of 'tokens'"},
+        {linear_of_integers, "a linear layer takes floats, not integers"},
         {pooling_of_a_sequence, "a pooling takes values of 4 dimensions, not of 3"},
         {sum_of_different_shapes, "an addition takes values of one size"},
-        {output_of_integers, "an output does not take the integers of 'tokens'"},
+        {output_of_integers, "an output takes floats, not integers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fixture f = open_fixture();
