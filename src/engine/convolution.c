@@ -62,17 +62,23 @@ static gerne_status choose_weights(gn_maker *m, const gn_node *node, const gn_de
     return GERNE_OK;
 }
 
-/* The weights where they lie, if a fast kernel takes them so; otherwise whatever it likes. */
-static gerne_status make_forward(gn_compiler *c, const gn_node *node, const shapes *s,
-                                 gn_kernel *out)
+/* With the weights (or their gradient) where they lie in the store, if a fast kernel takes them so;
+ * otherwise in the order that it likes. */
+static gerne_status make(gn_compiler *c, const gn_node *node, const shapes *s, gn_pass pass,
+                         gn_kernel *out)
 {
-    gn_operands stored = s->operands;
-    stored.weights = gn_parameter_description(c, node, 0);
-    if (c->type == GN_FLOAT32 && !s->cropped &&
-        gn_make_convolution(&c->maker, GN_FORWARD, NULL, &stored, &s->window, out) == GERNE_OK &&
-        !out->is_reference)
-        return GERNE_OK;
-    return gn_make_convolution(&c->maker, GN_FORWARD, NULL, &s->operands, &s->window, out);
+    const gn_kernel *forward = pass == GN_FORWARD ? NULL : &c->values[node->value].forward;
+    gn_type type = pass == GN_FORWARD ? c->type : GN_FLOAT32; /* of gradients in any precision */
+    gn_operands operands = s->operands;
+    if (type == GN_FLOAT32 && !s->cropped) {
+        operands.weights = gn_parameter_description(c, node, 0);
+        if (gn_make_convolution(&c->maker, pass, forward, &operands, &s->window, out) == GERNE_OK &&
+            !out->is_reference)
+            return GERNE_OK;
+    }
+    GN_TRY(gn_describe(&c->maker, type, 4, s->operands.weights->dims, GN_ANY_ORDER,
+                       &operands.weights));
+    return gn_make_convolution(&c->maker, pass, forward, &operands, &s->window, out);
 }
 
 /* The live taps as they lie among the others. */
@@ -105,7 +111,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     gn_compiled_value *v = &c->values[node->value];
     const gn_operands *chosen = &v->forward.operands;
     GN_TRY(describe(&c->maker, node, c->type, &s));
-    GN_TRY(make_forward(c, node, &s, &v->forward));
+    GN_TRY(make(c, node, &s, GN_FORWARD, &v->forward));
     GN_TRY(gn_in_layout(c, c->values[node->inputs[0]].tensor, chosen->source, &x));
     GN_TRY(weights(c, node, &s, chosen->weights, &w));
     GN_TRY(gn_new_tensor(c, chosen->result, &v->tensor));
@@ -114,29 +120,11 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     return gn_settle(c, v->tensor);
 }
 
-/* As in forward: straight into the store, if a fast kernel does so. */
-static gerne_status make_weight_gradient(gn_compiler *c, const gn_node *node, const shapes *s,
-                                         gn_kernel *out)
-{
-    const gn_kernel *forward = &c->values[node->value].forward;
-    gn_operands operands = s->operands;
-    const int64_t *dims = operands.weights->dims;
-    operands.weights = gn_parameter_description(c, node, 0);
-    if (!s->cropped &&
-        gn_make_convolution(&c->maker, GN_WEIGHT_GRADIENT, forward, &operands, &s->window, out) ==
-            GERNE_OK &&
-        !out->is_reference)
-        return GERNE_OK;
-    /* gradients are fp32 in any precision */
-    GN_TRY(gn_describe(&c->maker, GN_FLOAT32, 4, dims, GN_ANY_ORDER, &operands.weights));
-    return gn_make_convolution(&c->maker, GN_WEIGHT_GRADIENT, forward, &operands, &s->window, out);
-}
-
 static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, const shapes *s, int dy)
 {
     gn_kernel kernel;
     int x = c->values[node->value].extra[0];
-    GN_TRY(make_weight_gradient(c, node, s, &kernel));
+    GN_TRY(make(c, node, s, GN_WEIGHT_GRADIENT, &kernel));
     GN_TRY(gn_in_layout(c, x, kernel.operands.source, &x));
     GN_TRY(gn_in_layout(c, dy, kernel.operands.result, &dy));
     gn_gradient_output output = {0, kernel.operands.weights, NULL};

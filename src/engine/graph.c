@@ -122,7 +122,7 @@ void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_
     graph->failed = add_parameter(graph, &p, fixed);
 }
 
-static const gn_node *find_input(const gn_graph *graph, const char *name)
+const gn_node *gn_find_input(const gn_graph *graph, const char *name)
 {
     for (size_t i = 0; i < graph->node_count; i++)
         if (!graph->nodes[i].layer && strcmp(graph->nodes[i].name, name) == 0)
@@ -136,7 +136,7 @@ gn_value gn_input(gn_graph *graph, const char *name, gn_type type, int ndims, co
     const char *copy;
     if (graph->failed != GERNE_OK)
         return -1;
-    if (ndims < 1 || ndims >= GN_DIMS_MAX || type > GN_INT32 || find_input(graph, name)) {
+    if (ndims < 1 || ndims >= GN_DIMS_MAX || type > GN_INT32 || gn_find_input(graph, name)) {
         graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "'%s' cannot be an input", name);
         return -1;
     }
@@ -146,7 +146,7 @@ gn_value gn_input(gn_graph *graph, const char *name, gn_type type, int ndims, co
     if (value >= 0) {
         graph->nodes[value].name = copy;
         graph->nodes[value].type = type;
-        graph->input_count++;
+        graph->nodes[value].port = (int)graph->input_count++;
     }
     return value;
 }
@@ -172,7 +172,7 @@ static int64_t size_of(const gn_node *node)
 
 int64_t gn_graph_input_size(const gn_graph *graph, const char *name)
 {
-    const gn_node *node = find_input(graph, name);
+    const gn_node *node = gn_find_input(graph, name);
     return node ? size_of(node) : 0;
 }
 

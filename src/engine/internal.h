@@ -24,6 +24,7 @@ enum { GN_INPUTS_MAX = 2, GN_OWNED_MAX = 4 };
 struct gn_node {
     const gn_layer *layer; /* NULL for an input */
     const char *name;      /* of an input */
+    int port;              /* of an input: which one */
     gn_type type;
     gn_value value; /* the index of this node */
     gn_value inputs[GN_INPUTS_MAX];
@@ -61,6 +62,8 @@ void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_
  * failure, which another value is. Do not keep it: adding nodes moves it. */
 const gn_node *gn_operand_at(gn_graph *graph, gn_value value, gn_type type, int ndims,
                              const char *layer);
+
+const gn_node *gn_find_input(const gn_graph *graph, const char *name); /* or NULL */
 
 /* ---- store ---- */
 
@@ -128,7 +131,7 @@ struct gn_call {
 /* An input of a program. */
 typedef struct gn_port {
     const gn_node *node;
-    int tensor, gradient; /* or -1 */
+    int tensor, gradient; /* the gradient may be -1 */
 } gn_port;
 
 struct gn_program {
@@ -146,8 +149,7 @@ struct gn_program {
     size_t backward_start;
     unsigned char *memory;
     size_t memory_size, scratchpad_size;
-    gn_port *inputs;
-    size_t input_count;
+    gn_port *inputs;             /* as many as the graph has */
     int output, output_gradient; /* tensors, or -1 */
 };
 

@@ -1,8 +1,6 @@
 /* program.c - a graph for one batch size: calls, memory, running them. */
 #include "engine/internal.h"
 
-#include <string.h>
-
 #include "engine/routines.h"
 
 /* ---- putting it together ---- */
@@ -14,7 +12,7 @@ static gerne_status emit_input(gn_compiler *c, const gn_node *node)
     int tensor;
     GN_TRY(gn_describe_value(c, node, node->type, &description));
     GN_TRY(gn_new_tensor(c, description, &tensor));
-    p->inputs[p->input_count++] = (gn_port){node, tensor, -1};
+    p->inputs[node->port] = (gn_port){node, tensor, -1};
     c->values[node->value].tensor = tensor;
     if (!gn_device_emulates(p->device) || node->type != GN_FLOAT32)
         return GERNE_OK;
@@ -56,7 +54,7 @@ static void mark_wanted(gn_compiler *c, const gn_graph *graph, bool input_gradie
 /* Of the inputs that layers gave gradients to. */
 static gerne_status collect_input_gradients(gn_compiler *c)
 {
-    for (size_t i = 0; i < c->program->input_count; i++) {
+    for (size_t i = 0; i < c->program->graph->input_count; i++) {
         gn_port *port = &c->program->inputs[i];
         const gn_description *plain;
         int gradient;
@@ -103,7 +101,7 @@ static void extend_life(gn_program *p, int tensor, size_t first, size_t last)
 static gerne_status reserve(gerne_ctx *ctx, gn_program *p)
 {
     size_t end = p->call_count, planned;
-    for (size_t i = 0; i < p->input_count; i++) {
+    for (size_t i = 0; i < p->graph->input_count; i++) {
         extend_life(p, p->inputs[i].tensor, 0, 0);
         extend_life(p, p->inputs[i].gradient, end, end);
     }
@@ -250,24 +248,16 @@ static void *data_or_null(const gn_program *p, int tensor)
     return tensor < 0 ? NULL : gn_tensor_data(p, tensor);
 }
 
-static const gn_port *find_input(const gn_program *p, const char *name)
-{
-    for (size_t i = 0; i < p->input_count; i++)
-        if (strcmp(p->inputs[i].node->name, name) == 0)
-            return &p->inputs[i];
-    return NULL;
-}
-
 void *gn_program_input(gn_program *p, const char *name)
 {
-    const gn_port *port = find_input(p, name);
-    return port ? gn_tensor_data(p, port->tensor) : NULL;
+    const gn_node *node = gn_find_input(p->graph, name);
+    return node ? gn_tensor_data(p, p->inputs[node->port].tensor) : NULL;
 }
 
 float *gn_program_input_gradient(gn_program *p, const char *name)
 {
-    const gn_port *port = find_input(p, name);
-    return port ? data_or_null(p, port->gradient) : NULL;
+    const gn_node *node = gn_find_input(p->graph, name);
+    return node ? data_or_null(p, p->inputs[node->port].gradient) : NULL;
 }
 
 const float *gn_program_output(const gn_program *p)

@@ -386,7 +386,7 @@ static void check(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_device *
             check_parameter(&b, i);
     }
     for (int i = 0; i < INPUTS; i++) {
-        if (b.inputs[i])
+        if (dx[i])
             check_input(&b, i, dx[i]);
         free(dx[i]);
     }
