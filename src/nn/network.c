@@ -51,9 +51,10 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
     gn_graph *graph = n->graphs[GN_BODY];
     const gn_field *field = &n->shape.fields[0];
     /* Layers on flat vectors take an image as its numbers in channel, row, column order. */
+    int64_t numbers = gn_field_size(field);
     gn_value input = n->architecture->wants_images
-                         ? gn_input_image(graph, field->dims[0], field->dims[1], field->dims[2])
-                         : gn_input_features(graph, gn_field_size(field));
+                         ? gn_input(graph, field->name, GN_FLOAT32, field->ndims, field->dims)
+                         : gn_input(graph, field->name, GN_FLOAT32, 1, &numbers);
     GN_TRY(gn_graph_finish(ctx, graph, n->architecture->body(graph, &n->options, input)));
     n->features = gn_graph_output_size(graph);
     return GERNE_OK;
@@ -65,7 +66,7 @@ static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
     char name[GN_NAME_MAX] = "fc";
     if (n->architecture->layers_before_head)
         snprintf(name, sizeof name, "fc%d", n->architecture->layers_before_head(&n->options) + 1);
-    gn_value features = gn_input_features(graph, n->features);
+    gn_value features = gn_input(graph, GN_FIELD_FEATURES, GN_FLOAT32, 1, &n->features);
     return gn_graph_finish(ctx, graph, gn_linear(graph, features, name, n->classes, false));
 }
 
@@ -211,7 +212,7 @@ int64_t gn_network_classes(const gn_network *n)
 
 int64_t gn_network_input_size(const gn_network *n)
 {
-    return gn_graph_input_size(n->graphs[GN_BODY]);
+    return gn_graph_input_size(n->graphs[GN_BODY], n->shape.fields[0].name);
 }
 
 int64_t gn_network_feature_count(const gn_network *n)
@@ -296,9 +297,9 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
     return GERNE_OK;
 }
 
-float *gn_network_input(gn_network *n)
+float *gn_network_input(gn_network *n, int field)
 {
-    return gn_program_input(n->body);
+    return gn_program_input(n->body, n->shape.fields[field].name);
 }
 
 gerne_status gn_network_make_spare_input(gerne_ctx *ctx, gn_network *n)
@@ -326,11 +327,11 @@ const float *gn_features(const gn_network *n)
 
 gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *features)
 {
-    memcpy(gn_program_input(n->head), features ? features : gn_features(n),
+    memcpy(gn_program_input(n->head, GN_FIELD_FEATURES), features ? features : gn_features(n),
            (size_t)(n->batch * n->features) * sizeof(float));
     if (n->drops) {
         draw_masks(n);
-        apply_masks(n, gn_program_input(n->head));
+        apply_masks(n, gn_program_input(n->head, GN_FIELD_FEATURES));
     }
     return gn_program_forward(ctx, n->head);
 }
@@ -348,7 +349,8 @@ float *gn_logit_gradient(gn_network *n)
 gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 {
     GN_TRY(gn_program_backward(ctx, n->head, accumulate));
-    float *gradient = gn_program_input_gradient(n->head); /* NULL where the body does not train */
+    float *gradient = gn_program_input_gradient(
+        n->head, GN_FIELD_FEATURES); /* NULL where the body does not train */
     if (n->drops && gradient)
         apply_masks(n, gradient);
     return GERNE_OK;
@@ -356,7 +358,7 @@ gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 
 const float *gn_feature_gradient(const gn_network *n)
 {
-    return gn_program_input_gradient(n->head);
+    return gn_program_input_gradient(n->head, GN_FIELD_FEATURES);
 }
 
 gerne_status gn_network_expect_feature_loss(gerne_ctx *ctx, gn_network *n)

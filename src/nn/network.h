@@ -47,7 +47,7 @@ GERNE_CHECKED gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *netwo
  * can be repeated, cut into other micro-batches, or resumed. gn_pass_part calls this. */
 void gn_network_set_masks(gn_network *network, uint64_t step, uint64_t place);
 
-float *gn_network_input(gn_network *network); /* [batch][field], as networks see it */
+float *gn_network_input(gn_network *network, int field); /* [batch][field], by its place */
 
 /* A second buffer of that size, for inputs that are made of two samples. */
 GERNE_CHECKED gerne_status gn_network_make_spare_input(gerne_ctx *ctx, gn_network *network);

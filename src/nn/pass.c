@@ -63,7 +63,7 @@ static void load_field(gn_network *network, const gn_samples *samples, size_t fi
 {
     const gn_field *field = &gn_network_shape(network)->fields[which];
     const gn_mixture *mixture = samples->mixture;
-    float *input = gn_network_input(network), *spare = gn_network_spare_input(network);
+    float *input = gn_network_input(network, which), *spare = gn_network_spare_input(network);
     size_t size = (size_t)gn_field_size(field), batch = (size_t)gn_network_batch(network);
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < batch; i++) {

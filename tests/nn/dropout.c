@@ -77,7 +77,7 @@ static void show(const fixture *f, gn_mode mode, uint64_t step, uint64_t place, 
 {
     assert_ok(f->ctx, gn_network_set_mode(f->ctx, f->network, mode));
     for (int i = 0; i < BATCH * D; i++)
-        gn_network_input(f->network)[i] = 1;
+        gn_network_input(f->network, 0)[i] = 1;
     gn_network_set_masks(f->network, step, place);
     assert_ok(f->ctx, gn_body_forward(f->ctx, f->network));
     assert_ok(f->ctx, gn_head_forward(f->ctx, f->network, NULL));

@@ -148,7 +148,7 @@ static double step(gerne_ctx *ctx, run *r, uint64_t index)
     float losses[16];
     for (size_t i = 0; i < r->batch; i++)
         labels[i] = (int32_t)((7 * i + index) % CLASSES);
-    float *input = gn_network_input(r->network);
+    float *input = gn_network_input(r->network, 0);
     for (size_t i = 0; i < r->batch * r->inputs; i++)
         input[i] = pixel(1000 + index, r->side, i);
     assert_ok(ctx, gn_body_forward(ctx, r->network));
