@@ -11,12 +11,14 @@
 #undef gn_fail_errno
 #undef gn_fail_in
 
-enum { MESSAGE_MAX = 2048, LINE_MAX_BYTES = 2048 };
+enum { LINE_MAX_BYTES = 2048 };
 
 struct gerne_ctx {
-    char message[MESSAGE_MAX];
-    char hint[MESSAGE_MAX];
+    char message[GN_MESSAGE_MAX];
+    char hint[GN_MESSAGE_MAX];
     gerne_log_fn *log;
+    gn_warning_fn *warning;
+    void *warning_user;
     void *log_user;
     gerne_progress_fn *progress;
     void *progress_user;
@@ -114,7 +116,7 @@ gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format,
 {
     if (!ctx)
         return status;
-    char rest[MESSAGE_MAX];
+    char rest[GN_MESSAGE_MAX];
     memcpy(rest, ctx->message, sizeof rest);
     va_list args;
     va_start(args, format);
@@ -123,6 +125,24 @@ gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format,
     size_t used = strlen(ctx->message);
     snprintf(ctx->message + used, sizeof ctx->message - used, ": %s", rest);
     return status;
+}
+
+gn_saved_failure gn_save_failure(const gerne_ctx *ctx)
+{
+    gn_saved_failure failure = {0};
+    if (ctx) {
+        memcpy(failure.message, ctx->message, sizeof failure.message);
+        memcpy(failure.hint, ctx->hint, sizeof failure.hint);
+    }
+    return failure;
+}
+
+void gn_restore_failure(gerne_ctx *ctx, const gn_saved_failure *failure)
+{
+    if (!ctx)
+        return;
+    memcpy(ctx->message, failure->message, sizeof ctx->message);
+    memcpy(ctx->hint, failure->hint, sizeof ctx->hint);
 }
 
 void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)
@@ -135,6 +155,26 @@ void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)
     vsnprintf(line, sizeof line, format, args);
     va_end(args);
     ctx->log(ctx->log_user, level, line);
+}
+
+void gn_warn(gerne_ctx *ctx, const char *format, ...)
+{
+    if (!ctx)
+        return;
+    char text[LINE_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    gn_log(ctx, GERNE_LOG_WARNING, "%s", text);
+    if (ctx->warning)
+        ctx->warning(ctx->warning_user, text);
+}
+
+void gn_set_warning_sink(gerne_ctx *ctx, gn_warning_fn *fn, void *user)
+{
+    ctx->warning = fn;
+    ctx->warning_user = user;
 }
 
 void gn_progress_hook(const gerne_ctx *ctx, gerne_progress_fn **fn, void **user)

@@ -49,6 +49,14 @@ static inline gerne_status gn_given_status(gerne_status status)
 #define gn_fail_in(ctx, status, ...) (gn_fail_in(ctx, status, __VA_ARGS__), gn_given_status(status))
 #endif
 
+/* The present failure, kept while something else is tried. */
+enum { GN_MESSAGE_MAX = 2048 };
+typedef struct gn_saved_failure {
+    char message[GN_MESSAGE_MAX], hint[GN_MESSAGE_MAX];
+} gn_saved_failure;
+gn_saved_failure gn_save_failure(const gerne_ctx *ctx);
+void gn_restore_failure(gerne_ctx *ctx, const gn_saved_failure *failure);
+
 /* Forwards a failure. */
 #define GN_TRY(expression)                                                                         \
     do {                                                                                           \
@@ -58,6 +66,12 @@ static inline gerne_status gn_given_status(gerne_status status)
     } while (0)
 
 void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...) GN_PRINTF(3, 4);
+
+/* A warning about what is computed rather than about the system: it goes to the log, and to the
+ * sink of whoever keeps a record (a run). The same work gives the same text: no paths in it. */
+void gn_warn(gerne_ctx *ctx, const char *format, ...) GN_PRINTF(2, 3);
+typedef void gn_warning_fn(void *user, const char *text);
+void gn_set_warning_sink(gerne_ctx *ctx, gn_warning_fn *fn, void *user); /* NULL: none */
 
 /* The hooks that are set now, for work that reports as a part of larger work. */
 void gn_progress_hook(const gerne_ctx *ctx, gerne_progress_fn **fn, void **user);

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "data/source.h"
 
-enum { THREADS_MAX = 256, MESSAGE_MAX = 1024, PADDING = 4 };
+enum { THREADS_MAX = 256, PADDING = 4 };
 
 /* One sample of a batch. Slots form a ring; a batch has consecutive slots. */
 typedef struct ring_slot {
@@ -26,7 +26,7 @@ typedef struct ring_batch {
 typedef struct first_failure {
     gerne_status status; /* GERNE_OK: there is none */
     size_t position;
-    char message[MESSAGE_MAX], hint[MESSAGE_MAX];
+    gn_saved_failure failure;
 } first_failure;
 
 struct gn_fetch {
@@ -130,8 +130,7 @@ static void finish(gn_fetch *fetch, size_t position, gerne_status status, const 
     if (status != GERNE_OK && (failure->status == GERNE_OK || position < failure->position)) {
         failure->status = status;
         failure->position = position;
-        snprintf(failure->message, MESSAGE_MAX, "%s", gerne_message(ctx));
-        snprintf(failure->hint, MESSAGE_MAX, "%s", gerne_hint(ctx));
+        failure->failure = gn_save_failure(ctx);
     }
     ring_batch *batch = batch_of(fetch, position);
     batch->done++;
@@ -304,9 +303,8 @@ gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const **samples)
     const first_failure *failure = &fetch->failure;
     gerne_status status = GERNE_OK;
     if (failure->status != GERNE_OK && failure->position < batch->first + batch->count) {
-        status = gn_fail(fetch->ctx, failure->status, "%s", failure->message);
-        if (failure->hint[0])
-            gn_hint(fetch->ctx, "%s", failure->hint);
+        status = failure->status;
+        gn_restore_failure(fetch->ctx, &failure->failure);
     }
     pthread_mutex_unlock(&fetch->lock);
     fetch->waited += gn_seconds() - start;

@@ -28,12 +28,12 @@ void gn_scratch_free(gn_scratch *scratch)
     *scratch = (gn_scratch){0};
 }
 
-enum { THREADS_MAX = 256, MESSAGE_MAX = 1024, SHOWN = 5 };
+enum { THREADS_MAX = 256, SHOWN = 5 };
 
 typedef struct loop_failure {
     size_t index;
     gerne_status status;
-    char message[MESSAGE_MAX], hint[MESSAGE_MAX];
+    gn_saved_failure text;
 } loop_failure;
 
 typedef struct parallel_loop {
@@ -62,8 +62,7 @@ static void note_failure(parallel_loop *loop, gerne_ctx *ctx, size_t index, gern
     memmove(loop->first + at + 1, loop->first + at, moved * sizeof *loop->first);
     loop->first[at].index = index;
     loop->first[at].status = status;
-    snprintf(loop->first[at].message, MESSAGE_MAX, "%s", gerne_message(ctx));
-    snprintf(loop->first[at].hint, MESSAGE_MAX, "%s", gerne_hint(ctx));
+    loop->first[at].text = gn_save_failure(ctx);
 }
 
 static bool may_skip(const parallel_loop *loop, gerne_status status)
@@ -136,13 +135,12 @@ static gerne_status report(gerne_ctx *ctx, const parallel_loop *loop, const char
     for (size_t i = 0; i < shown; i++) {
         const loop_failure *failure = &loop->first[i];
         if (may_skip(loop, failure->status)) {
-            gn_log(ctx, GERNE_LOG_WARNING, "skipped: %s", failure->message);
+            gn_log(ctx, GERNE_LOG_WARNING, "skipped: %s", failure->text.message);
             continue;
         }
-        gn_fail(ctx, failure->status, "%s",
-                failure->message[0] ? failure->message : "a thread could not start");
-        if (failure->hint[0])
-            gn_hint(ctx, "%s", failure->hint);
+        if (!failure->text.message[0])
+            return gn_fail(ctx, failure->status, "a thread could not start");
+        gn_restore_failure(ctx, &failure->text);
         return failure->status;
     }
     if (loop->failures > shown && loop->failed)

@@ -43,8 +43,7 @@ static gerne_status drop_bad(gerne_ctx *ctx, gn_dataset *dataset, uint8_t *faile
         return gn_fail(ctx, GERNE_EDATA, "none of the %zu samples can be read", total);
     GN_TRY(gn_dataset_keep(ctx, dataset, failed));
     dataset->skipped += total - kept;
-    gn_log(ctx, GERNE_LOG_WARNING, "%zu of %zu samples are bad and were left out", total - kept,
-           total);
+    gn_warn(ctx, "%zu of %zu samples are bad and were left out", total - kept, total);
     return GERNE_OK;
 }
 

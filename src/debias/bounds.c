@@ -113,9 +113,9 @@ static gerne_status refuse(gerne_ctx *ctx, const gerne_groups *groups, double c,
              "beta %g is outside [%.6f, %.6f] for c = %g: group %s (%.2f %% of its class) would "
              "get the share p_ext = %.4f%s",
              beta, bounds->lower, limit, c, group, 100 * alpha, p,
-             p < 0 ? ", so training would raise its loss without end" : "");
+             p < 0 ? ", so its loss would grow without bound" : "");
     if (flags & GERNE_BEYOND_BOUNDS) {
-        gn_log(ctx, GERNE_LOG_WARNING, "%s; going on because beyond_bounds is set", sentence);
+        gn_warn(ctx, "%s; allowed because beyond_bounds is set", sentence);
         return GERNE_OK;
     }
     gn_fail(ctx, GERNE_EUSAGE, "%s", sentence);
@@ -139,24 +139,22 @@ gerne_status gerne_check_beta(gerne_ctx *ctx, const gerne_groups *groups, double
     double slack = SLACK * (1 + fabs(beta));
     double limit = flags & GERNE_PSEUDO_GROUPS ? gn_pseudo_cap(groups, c) : bounds.upper;
     if (!bounds.binds) {
-        gn_log(ctx, GERNE_LOG_WARNING, "%s",
-               groups->attributes == 1
-                   ? "there is one attribute value only, so beta changes nothing but the noise"
-                   : "every class is balanced over the groups that have samples, so beta changes "
-                     "nothing "
-                     "but noise");
+        gn_warn(ctx, "%s",
+                groups->attributes == 1
+                    ? "there is one attribute value only, so beta changes nothing but the noise"
+                    : "every class is balanced over the groups that have samples, so beta changes "
+                      "nothing but the noise");
         return GERNE_OK;
     }
     if (beta > limit + slack || beta < bounds.lower - slack)
         return refuse(ctx, groups, c, beta, &bounds, limit, flags);
     if (beta < -1)
-        gn_log(ctx, GERNE_LOG_WARNING,
-               "beta %g is below -1: batches will be more biased than the data", beta);
+        gn_warn(ctx, "beta %g is below -1: batches will be more biased than the data", beta);
     if (beta > bounds.upper + slack)
-        gn_log(ctx, GERNE_LOG_WARNING,
-               "beta %g is above %.6f, the bound of the pseudo-groups; up to %.6f it is let pass, "
-               "because the pseudo-groups are a guess",
-               beta, bounds.upper, limit);
+        gn_warn(ctx,
+                "beta %g is above %.6f, the bound of the pseudo-groups; up to %.6f it is allowed, "
+                "because the pseudo-groups are a guess",
+                beta, bounds.upper, limit);
     return GERNE_OK;
 }
 

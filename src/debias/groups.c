@@ -254,8 +254,8 @@ void gn_groups_warn_empty(gerne_ctx *ctx, const gerne_groups *groups)
     char text[GN_GROUP_TEXT];
     gn_group_text(groups, (uint32_t)(first / groups->attributes),
                   (uint32_t)(first % groups->attributes), text);
-    gn_log(ctx, GERNE_LOG_WARNING, "%llu of %zu groups have no samples (the first is %s); %s",
-           (unsigned long long)empty, cells, text,
-           groups->keep_empty ? "the formulas still count them"
-                              : "each class is balanced over the groups that it has");
+    gn_warn(ctx, "%llu of %zu groups have no samples (the first is %s); %s",
+            (unsigned long long)empty, cells, text,
+            groups->keep_empty ? "the formulas still count them"
+                               : "each class is balanced over the groups that it has");
 }

@@ -6,69 +6,16 @@
 #include "base/clock.h"
 #include "train/trainer.h"
 
-void gn_swap_average(gn_trainer *t)
-{
-    if (!t->average || !t->at.averaged)
-        return;
-    gn_block block = gn_store_block(gn_network_store(t->networks[0]));
-    for (size_t i = 0; i < block.size; i++) {
-        float value = block.values[i];
-        block.values[i] = t->average[i];
-        t->average[i] = value;
-    }
-}
-
-gerne_status gn_snapshot_new(gn_trainer *t, gn_snapshot *snapshot)
-{
-    size_t statistics;
-    const gn_store *store = gn_network_store(t->networks[0]);
-    gn_store_statistics(store, &statistics);
-    GN_TRY(gn_alloc(t->run.ctx, gn_store_block(store).size, sizeof(float), "a copy of the weights",
-                    &snapshot->values));
-    return gn_alloc(t->run.ctx, statistics, sizeof(float), "a copy of the statistics",
-                    &snapshot->statistics);
-}
-
-void gn_snapshot_free(gn_snapshot *snapshot)
-{
-    gn_free(snapshot->values);
-    gn_free(snapshot->statistics);
-    *snapshot = (gn_snapshot){0};
-}
-
-static void copy_snapshot(gn_trainer *t, const gn_snapshot *snapshot, bool take)
-{
-    size_t size;
-    const gn_store *store = gn_network_store(t->networks[0]);
-    float *statistics = gn_store_statistics(store, &size);
-    gn_block block = gn_store_block(store);
-    memcpy(take ? snapshot->values : block.values, take ? block.values : snapshot->values,
-           block.size * sizeof(float));
-    if (size)
-        memcpy(take ? snapshot->statistics : statistics, take ? statistics : snapshot->statistics,
-               size * sizeof(float));
-}
-
-void gn_snapshot_take(gn_trainer *t, const gn_snapshot *snapshot)
-{
-    copy_snapshot(t, snapshot, true);
-}
-
-void gn_snapshot_put(gn_trainer *t, const gn_snapshot *snapshot)
-{
-    copy_snapshot(t, snapshot, false);
-}
-
 gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predictions,
                          gn_metrics *metrics)
 {
     gn_predictions_clear(predictions);
-    const gn_sample_list *list = &t->samples[split];
+    const gn_sample_list *list = &t->input.samples[split];
     double before = gn_seconds();
-    GN_TRY(gn_inference_predict(t->inference, NULL, list->items, list->count, predictions));
-    t->in_inference += gn_seconds() - before;
-    return gn_metrics_compute(t->run.ctx, predictions, t->data->attributes ? t->train_counts : NULL,
-                              metrics);
+    GN_TRY(gn_inference_predict(t->now.inference, NULL, list->items, list->count, predictions));
+    t->record.in_inference += gn_seconds() - before;
+    return gn_metrics_compute(t->run.ctx, predictions,
+                              t->input.data->attributes ? t->input.train_counts : NULL, metrics);
 }
 
 /* The e-th evaluation follows step ceil(e N / (K B)); the last step is always judged. */
@@ -80,8 +27,8 @@ bool gn_evaluation_due(const gn_trainer *t, int64_t step)
         return true;
     if (t->config->train.eval_every)
         return step % t->config->train.eval_every == 0;
-    double e = floor((double)step / t->epoch_steps + 1e-9);
-    return e >= 1 && (int64_t)ceil(e * t->epoch_steps - 1e-9) == step;
+    double e = floor((double)step / t->now.epoch_steps + 1e-9);
+    return e >= 1 && (int64_t)ceil(e * t->now.epoch_steps - 1e-9) == step;
 }
 
 /* ---- the log ---- */
@@ -118,7 +65,7 @@ static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metri
     char tag[64];
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         snprintf(tag, sizeof tag, "%s/%s/%s", t->run.stage->name, split, list[i].name);
-        GN_TRY(gn_events_scalar(t->events, tag, (uint64_t)t->at.step, list[i].value));
+        GN_TRY(gn_events_scalar(t->record.events, tag, (uint64_t)t->at.step, list[i].value));
     }
     return GERNE_OK;
 }
@@ -128,13 +75,12 @@ static gerne_status watch(gn_trainer *t, double mean)
 {
     const gn_method *method = t->run.method;
     gn_text warning = {0};
-    if (t->warned || !method->watch)
+    if (t->at.warned || !method->watch)
         return GERNE_OK;
     gerne_status status = method->watch(&t->run, mean, &warning);
     if (status == GERNE_OK && warning.size) {
-        t->warned = true;
-        gn_log(t->run.ctx, GERNE_LOG_WARNING, "up to step %lld %s", (long long)t->at.step,
-               warning.bytes);
+        t->at.warned = true;
+        gn_warn(t->run.ctx, "up to step %lld %s", (long long)t->at.step, warning.bytes);
     }
     gn_text_free(&warning);
     return status;
@@ -156,7 +102,7 @@ static gerne_status log_figures(gn_trainer *t, json_t *event)
         json_object_set_new(train, f->name, gn_json_number(mean));
         snprintf(tag, sizeof tag, "%s/train/%s", t->run.stage->name, f->name);
         if (status == GERNE_OK)
-            status = gn_events_scalar(t->events, tag, (uint64_t)t->at.step, mean);
+            status = gn_events_scalar(t->record.events, tag, (uint64_t)t->at.step, mean);
     }
     memset(t->at.figures, 0, sizeof t->at.figures);
     json_object_set_new(event, "train", train);
@@ -187,7 +133,7 @@ static gerne_status choose(gn_trainer *t, const gn_metrics *m, gn_choice_made *c
     *better = choice->step == 0 || value > choice->value;
     if (*better) {
         *choice = (gn_choice_made){.step = t->at.step, .value = value};
-        gn_snapshot_take(t, snapshot);
+        gn_snapshot_take(snapshot, t->now.networks[0]);
     }
     return GERNE_OK;
 }
@@ -199,24 +145,25 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
     bool on_test = t->config->select.split == GN_SELECT_TEST && !stage_wants_val;
     bool chooses = (split == GN_TEST) == on_test;
     bool oracle = split == GN_TEST && t->config->train.log_test && !stage_wants_val;
-    if (t->samples[split].count == 0 || (split == GN_TEST && !chooses && !oracle))
+    if (t->input.samples[split].count == 0 || (split == GN_TEST && !chooses && !oracle))
         return GERNE_OK;
     gn_predictions p;
     gn_metrics m = {0};
     bool better = false, ignored;
     gn_predictions_init(&p, (int32_t)t->run.classes,
-                        (int32_t)(t->data->attributes ? t->data->attributes : 1), false);
+                        (int32_t)(t->input.data->attributes ? t->input.data->attributes : 1),
+                        false);
     gerne_status status = gn_evaluate(t, split, &p, &m);
     if (status == GERNE_OK && chooses)
-        status = choose(t, &m, &t->at.best, &t->best, &better);
+        status = choose(t, &m, &t->at.best, &t->now.best, &better);
     if (status == GERNE_OK && oracle)
-        status = choose(t, &m, &t->at.oracle, &t->oracle, &ignored);
+        status = choose(t, &m, &t->at.oracle, &t->now.oracle, &ignored);
     if (status == GERNE_OK) {
         json_object_set_new(event, gn_split_name(split), brief(&m));
         status = log_scalars(t, gn_split_name(split), &m);
     }
     if (better) {
-        t->best_changed = true;
+        t->record.best_changed = true;
         json_object_set_new(event, "best", json_true());
     }
     gn_metrics_free(&m);
@@ -226,10 +173,10 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
 
 gerne_status gn_evaluate_step(gn_trainer *t)
 {
-    double lr = gn_learning_rate(&t->optimizer_options, t->at.step - 1, t->run.steps);
+    double lr = gn_learning_rate(&t->now.optimizer_options, t->at.step - 1, t->run.steps);
     json_t *event = json_pack(
         "{s:s,s:I,s:o,s:o}", "stage", t->run.stage->name, "step", (json_int_t)t->at.step, "epoch",
-        gn_json_number((double)t->at.step / t->epoch_steps), "lr", gn_json_number(lr));
+        gn_json_number((double)t->at.step / t->now.epoch_steps), "lr", gn_json_number(lr));
     gerne_status status = log_figures(t, event);
     gn_swap_average(t);
     if (status == GERNE_OK)
@@ -241,15 +188,14 @@ gerne_status gn_evaluate_step(gn_trainer *t)
         json_decref(event);
         return status;
     }
-    GN_TRY(gn_runlog_event(t->log, "evaluation", event));
-    return gn_events_flush(t->events);
+    GN_TRY(gn_runlog_event(t->record.log, "evaluation", event));
+    return gn_events_flush(t->record.events);
 }
 
-gerne_status gn_load_kept(gn_trainer *t)
+void gn_load_kept(gn_trainer *t)
 {
     if (t->run.stage->keep == GN_KEEP_LAST)
         gn_swap_average(t);
     else
-        gn_snapshot_put(t, &t->best);
-    return GERNE_OK;
+        gn_snapshot_put(&t->now.best, t->now.networks[0]);
 }

@@ -66,8 +66,7 @@ static gerne_status make_network(gerne_ctx *ctx, gn_device *device,
         return GERNE_OK;
     }
     if (gn_store_part(gn_network_store(frozen->network), GN_BODY).size)
-        gn_log(ctx, GERNE_LOG_WARNING,
-               "the frozen body has random weights, as model.weights is not given");
+        gn_warn(ctx, "the frozen body has random weights, as model.weights is not given");
     return GERNE_OK;
 }
 
@@ -282,8 +281,8 @@ static gerne_status fill(gerne_ctx *ctx, gn_device *device, const gn_frozen_opti
 {
     int threads = options->threads > 0 ? options->threads : 1;
     if (dataset->augment != GN_AUGMENT_NONE)
-        gn_log(ctx, GERNE_LOG_WARNING,
-               "data.augment does nothing with model.freeze body: features are computed once");
+        gn_warn(ctx,
+                "data.augment does nothing with model.freeze body: features are computed once");
     GN_TRY(gn_arena_new(ctx, &frozen->arena));
     GN_TRY(make_network(ctx, device, options, dataset, frozen));
     GN_TRY(compute_key(ctx, dataset, frozen));

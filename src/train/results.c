@@ -30,8 +30,8 @@ static gerne_status judge(gn_trainer *t, gn_predictions *test, judgement *out)
 
 static gerne_status add_lines(gn_trainer *t, const gn_predictions *p, gn_text *out)
 {
-    const gn_dataset *data = t->data;
-    const gn_sample_list *list = &t->samples[GN_TEST];
+    const gn_dataset *data = t->input.data;
+    const gn_sample_list *list = &t->input.samples[GN_TEST];
     char file[4096];
     bool files = gn_dataset_has_files(data);
     GN_TRY(gn_predictions_add_header(t->run.ctx, data->class_names, p->classes, files, out));
@@ -108,7 +108,7 @@ static json_t *selection_json(const gn_trainer *t, const gn_choice_made *choice,
     return json_pack("{s:s,s:s,s:b,s:o,s:I}", "metric",
                      gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, word, sizeof word),
                      "split", test ? "test" : "val", "oracle", test, "epoch",
-                     gn_json_number((double)choice->step / t->epoch_steps), "step",
+                     gn_json_number((double)choice->step / t->now.epoch_steps), "step",
                      (json_int_t)choice->step);
 }
 
@@ -133,11 +133,13 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         "{s:s,s:s,s:o,s:I,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
         "method", t->run.method->name, "method_options", method_options_json(t), "seed",
         (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
-        t->run_hash, "data_fingerprint", t->fingerprint, "class_names",
-        gn_json_names(t->data->class_names, t->data->classes), "attribute_names",
-        gn_attribute_names_json(t->data->attribute_names, t->data->attributes), "selection",
-        selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
+        t->run_hash, "data_fingerprint", t->input.fingerprint, "class_names",
+        gn_json_names(t->input.data->class_names, t->input.data->classes), "attribute_names",
+        gn_attribute_names_json(t->input.data->attribute_names, t->input.data->attributes),
+        "selection", selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
         pseudo_json(&t->at.pseudo), "splits", judgement_json(best), "last", judgement_json(last));
+    if (*out)
+        json_object_set(*out, "warnings", t->record.warnings);
     if (*out && oracle)
         json_object_set_new(*out, "oracle",
                             json_pack("{s:o,s:o}", "selection",
@@ -176,10 +178,10 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
 {
     static const char *const all[] = {"all"};
     char metric[32];
-    const gn_group_names names = {t->data->class_names,
-                                  t->data->attributes ? t->data->attribute_names : all};
+    const gn_group_names names = {t->input.data->class_names,
+                                  t->input.data->attributes ? t->input.data->attribute_names : all};
     bool oracle = t->config->select.split == GN_SELECT_TEST;
-    bool tested = t->samples[GN_TEST].count > 0;
+    bool tested = t->input.samples[GN_TEST].count > 0;
     GN_TRY(gn_text_add(
         t->run.ctx, out, "%s, %s split, checkpoint of step %lld (best %s on %s%s)\n\n",
         t->run.method->name, tested ? "test" : "validation", (long long)t->at.best.step,
@@ -201,7 +203,7 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
                            "precision %.3f, recall %.3f\n",
                            (unsigned long long)t->at.pseudo.n, t->at.pseudo.t,
                            t->at.pseudo.precision, t->at.pseudo.recall));
-    return gn_text_add(t->run.ctx, out, "\nwritten to %s\n", t->dir);
+    return gn_text_add(t->run.ctx, out, "\nwritten to %s\n", t->directory.path);
 }
 
 /* ---- all of it ---- */
@@ -218,34 +220,34 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
     gerne_status status = judge(t, &e->predictions, &e->last);
     gn_swap_average(t);
     GN_TRY(status);
-    gn_snapshot_take(t, &e->present);
-    if (t->oracle.values) {
-        gn_snapshot_put(t, &t->oracle);
+    gn_snapshot_take(&e->present, t->now.networks[0]);
+    if (t->now.oracle.values) {
+        gn_snapshot_put(&t->now.oracle, t->now.networks[0]);
         status = judge(t, &e->predictions, &e->oracle);
     }
     if (status == GERNE_OK) {
-        gn_snapshot_put(t, &t->best);
+        gn_snapshot_put(&t->now.best, t->now.networks[0]);
         status = judge(t, &e->predictions, &e->best);
     }
-    gn_snapshot_put(t, &e->present);
+    gn_snapshot_put(&e->present, t->now.networks[0]);
     return status;
 }
 
 static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)
 {
-    GN_TRY(gn_snapshot_new(t, &e->present));
+    GN_TRY(gn_snapshot_new(t->run.ctx, t->now.networks[0], &e->present));
     GN_TRY(judge_all(t, e));
-    t->best_changed = true;
+    t->record.best_changed = true;
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
     gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
     /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
-    GN_TRY(gn_runlog_event(t->log, "end",
-                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->started,
-                                     "seconds_in_steps", t->in_steps, "seconds_in_inference",
-                                     t->in_inference)));
+    GN_TRY(gn_runlog_event(t->record.log, "end",
+                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->record.started,
+                                     "seconds_in_steps", t->record.in_steps, "seconds_in_inference",
+                                     t->record.in_inference)));
     GN_TRY(gn_save(t));
-    GN_TRY(make_json(t, &e->best, &e->last, t->oracle.values ? &e->oracle : NULL, json));
+    GN_TRY(make_json(t, &e->best, &e->last, t->now.oracle.values ? &e->oracle : NULL, json));
     GN_TRY(write_json(t, *json));
     return report ? print_report(t, &e->best, &e->last, report) : GERNE_OK;
 }
@@ -255,7 +257,7 @@ gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results)
     ending e = {0};
     json_t *json = NULL;
     gn_predictions_init(&e.predictions, (int32_t)t->run.classes,
-                        (int32_t)(t->data->attributes ? t->data->attributes : 1), true);
+                        (int32_t)(t->input.data->attributes ? t->input.data->attributes : 1), true);
     gerne_status status = finish(t, &e, report, &json);
     if (status == GERNE_OK && results)
         *results = json;

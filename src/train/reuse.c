@@ -39,9 +39,9 @@ static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
     unsigned char digest[GN_SHA256_SIZE];
     const gn_stage *stage = t->run.stage;
     GN_TRY(gn_text_add(t->run.ctx, &text, "%s|%s|%s|%.17g|%.17g|%lld|%u|%u|%d|%s\n",
-                       gerne_version(), t->fingerprint, t->weights_digest, stage->lr_factor,
-                       stage->decay_factor, (long long)t->run.steps, t->run.per_class, t->run.batch,
-                       gn_device_threads(t->device), stage->table));
+                       gerne_version(), t->input.fingerprint, t->input.weights_digest,
+                       stage->lr_factor, stage->decay_factor, (long long)t->run.steps,
+                       t->run.per_class, t->run.batch, gn_device_threads(t->device), stage->table));
     gn_sha256_start(&hash);
     gn_sha256_add(&hash, text.bytes, text.size);
     gn_text_clear(&text);
@@ -79,7 +79,7 @@ static gerne_status take_from(gn_trainer *t, const char *path, gn_table *table)
     const char *data =
         json_string_value(json_object_get(gn_checkpoint_head(kept), "data_fingerprint"));
     gerne_status status = GERNE_OK;
-    if (!data || strcmp(data, t->fingerprint) != 0)
+    if (!data || strcmp(data, t->input.fingerprint) != 0)
         status = gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was made from other data", path);
     if (status == GERNE_OK)
         status = gn_checkpoint_take(kept, table->name, table->values, table->count * sizeof(float),
@@ -114,20 +114,20 @@ static gerne_status wait_for_others(gn_trainer *t, const char *folder, const cha
         return GERNE_OK;
     gerne_status status = gn_text_add(t->run.ctx, &text, "%s.lock", path);
     if (status == GERNE_OK)
-        status = gn_arena_copy_text(t->run.ctx, t->arena, text.bytes, &t->stage_lock_path);
+        status = gn_arena_copy_text(t->run.ctx, t->arena, text.bytes, &t->reuse.path);
     gn_text_free(&text);
     GN_TRY(status);
     char words[96];
     snprintf(words, sizeof words, "waiting for another process to train stage '%s'",
              t->run.stage->name);
-    status = gn_lock_wait(t->run.ctx, t->stage_lock_path, "train", words, &t->stage_lock);
+    status = gn_lock_wait(t->run.ctx, t->reuse.path, "train", words, &t->reuse.lock);
     return status == GERNE_EIO ? GERNE_OK : status;
 }
 
 void gn_end_reuse(gn_trainer *t)
 {
-    gn_lock_release(t->stage_lock_path, t->stage_lock, true);
-    t->stage_lock = -1;
+    gn_lock_release(t->reuse.path, t->reuse.lock, true);
+    t->reuse.lock = -1;
 }
 
 gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
@@ -164,7 +164,7 @@ static gerne_status write_table(gn_trainer *t, const gn_table *table, const char
                              table->count * sizeof(float)));
     return gn_checkpoint_write(
         t->run.ctx, path, &blocks,
-        json_pack("{s:s,s:s}", "gerne", gerne_version(), "data_fingerprint", t->fingerprint));
+        json_pack("{s:s,s:s}", "gerne", gerne_version(), "data_fingerprint", t->input.fingerprint));
 }
 
 /* Into the run's folder, and into the cache; a cache that cannot be written is only a warning. */

@@ -55,11 +55,12 @@ gerne_status gn_rundir_start(gn_trainer *t)
     gerne_ctx *ctx = t->run.ctx;
     gn_text text = {0};
     const char *path;
-    t->made_dir = !gn_path_exists(t->dir);
-    GN_TRY(gn_make_directory(ctx, t->dir));
-    GN_TRY(gn_rundir_lock(ctx, t->dir, &t->lock));
-    GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* another process may have been faster */
-    t->fresh = true;
+    t->directory.made = !gn_path_exists(t->directory.path);
+    GN_TRY(gn_make_directory(ctx, t->directory.path));
+    GN_TRY(gn_rundir_lock(ctx, t->directory.path, &t->directory.lock));
+    GN_TRY(
+        gn_rundir_check_empty(ctx, t->directory.path)); /* another process may have been faster */
+    t->directory.fresh = true;
     GN_TRY(gn_path_of(t, "config.yaml", &path));
     gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
     if (status == GERNE_OK)
@@ -72,15 +73,15 @@ static void remove_file(const gn_trainer *t, const char *stem, const char *endin
 {
     char name[96];
     snprintf(name, sizeof name, "%s%s", stem, ending);
-    unlinkat(t->lock, name, 0); /* most are not there */
+    unlinkat(t->directory.lock, name, 0); /* most are not there */
 }
 
 void gn_rundir_undo(gn_trainer *t, gerne_status why)
 {
-    if (!t->fresh || (t->stepped && why != GERNE_EUSAGE))
+    if (!t->directory.fresh || (t->stepped && why != GERNE_EUSAGE))
         return;
-    static const char *const files[] = {"config.yaml", "log.jsonl", GN_EVENTS_FILE, "last.ckpt",
-                                        "best.safetensors"};
+    static const char *const files[] = {"config.yaml", "log.jsonl",        GN_EVENTS_FILE,
+                                        "last.ckpt",   "best.safetensors", GN_DIVERGED_FILE};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         remove_file(t, files[i], "");
     for (int s = 0; s < t->stage_count; s++)
@@ -88,10 +89,10 @@ void gn_rundir_undo(gn_trainer *t, gerne_status why)
             remove_file(t, t->stages[s].name, ".safetensors");
             remove_file(t, t->stages[s].table, ".ckpt");
         }
-    if (t->made_dir)
-        rmdir(t->dir);
+    if (t->directory.made)
+        rmdir(t->directory.path);
     gn_log(t->run.ctx, GERNE_LOG_INFO, "the run cannot be resumed: removed its files from '%s'",
-           t->dir);
+           t->directory.path);
 }
 
 /* ---- resuming ---- */
@@ -110,8 +111,8 @@ void gn_rundir_sweep(const char *path)
 
 static gerne_status differs(gn_trainer *t, const char *what, const char *before, const char *now)
 {
-    gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' cannot be resumed: %s differs: %s now, %s then", t->dir,
-            what, now, before);
+    gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' cannot be resumed: %s differs: %s now, %s then",
+            t->directory.path, what, now, before);
     gn_hint(t->run.ctx, "restore what was changed, or start a new run with another --out");
     return GERNE_EUSAGE;
 }
@@ -144,9 +145,9 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     GN_TRY(status);
     if (now || then)
         return differs(t, "the configuration", then ? then : "nothing", now ? now : "nothing");
-    if (strcmp(text_at(head, "data_fingerprint"), t->fingerprint) != 0)
+    if (strcmp(text_at(head, "data_fingerprint"), t->input.fingerprint) != 0)
         return differs(t, "the data (its fingerprint)", text_at(head, "data_fingerprint"),
-                       t->fingerprint);
+                       t->input.fingerprint);
     char threads[2][16];
     snprintf(threads[0], sizeof threads[0], "%d",
              (int)json_integer_value(json_object_get(head, "threads")));
@@ -154,7 +155,7 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     if (strcmp(threads[0], threads[1]) != 0)
         return differs(t, "the number of threads", threads[0], threads[1]);
     return gn_fail(ctx, GERNE_EUSAGE, "'%s' cannot be resumed: the file model.weights has changed",
-                   t->dir);
+                   t->directory.path);
 }
 
 gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory, gn_settings *out)

@@ -11,7 +11,7 @@ static gn_trainer *trainer_of(gn_run *run)
 
 gn_network *gn_run_network(gn_run *run, int i)
 {
-    return trainer_of(run)->networks[i];
+    return trainer_of(run)->now.networks[i];
 }
 
 static gn_outcome outcome_of(const gn_minibatch *batch, int i)
@@ -50,16 +50,17 @@ gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch, const gn_l
 gerne_status gn_run_apply(gn_run *run, int i)
 {
     gn_trainer *t = trainer_of(run);
-    gn_optimizer_step(t->optimizers[i],
-                      gn_learning_rate(&t->optimizer_options, t->at.step, run->steps));
+    gn_optimizer_step(t->now.optimizers[i],
+                      gn_learning_rate(&t->now.optimizer_options, t->at.step, run->steps));
     return GERNE_OK;
 }
 
+/* More figures than there is room for are a mistake of the method, told once the step is over. */
 void gn_run_log(gn_run *run, const char *name, double value)
 {
     gn_trainer *t = trainer_of(run);
     if (strcmp(name, "loss") == 0)
-        t->step_loss = value;
+        t->now.step_loss = value;
     if (isnan(value))
         return;
     for (int i = 0; i < GN_FIGURES_MAX; i++) {
@@ -72,6 +73,7 @@ void gn_run_log(gn_run *run, const char *name, double value)
         f->count++;
         return;
     }
+    t->now.figures_full = true;
 }
 
 gerne_status gn_run_table(gn_run *run, const char *name, size_t count, float initial, float **out)
@@ -111,11 +113,11 @@ gerne_status gn_run_sampler(gn_run *run, const gerne_groups *groups,
     full.per_class = full.per_class ? full.per_class : run->per_class;
     full.batch = full.batch ? full.batch : run->batch;
     full.c = full.c > 0 ? full.c : 1;
-    if (t->sampler_count == GN_STAGE_PARTS_MAX)
+    if (t->now.sampler_count == GN_STAGE_PARTS_MAX)
         return gn_fail(run->ctx, GERNE_EINTERNAL, "too many samplers");
     gerne_sampler *made;
     GN_TRY(gerne_sampler_new(run->ctx, groups ? groups : run->groups, &full, &made));
-    t->samplers[t->sampler_count++] = made;
+    t->now.samplers[t->now.sampler_count++] = made;
     *out = made;
     return GERNE_OK;
 }
@@ -124,11 +126,11 @@ gerne_status gn_run_groups(gn_run *run, const int32_t *y, const int32_t *a, size
                            uint32_t attributes, const gerne_groups **out)
 {
     gn_trainer *t = trainer_of(run);
-    if (t->group_count == GN_STAGE_PARTS_MAX)
+    if (t->now.group_count == GN_STAGE_PARTS_MAX)
         return gn_fail(run->ctx, GERNE_EINTERNAL, "too many tables of groups");
     gerne_groups *made;
     GN_TRY(gerne_groups_from_labels(run->ctx, y, a, n, run->classes, attributes, &made));
-    t->other_groups[t->group_count++] = made;
+    t->now.other_groups[t->now.group_count++] = made;
     *out = made;
     return GERNE_OK;
 }
@@ -138,14 +140,14 @@ gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes,
 {
     gn_trainer *t = trainer_of(run);
     gerne_groups *groups;
-    memcpy(t->a, a, run->n * sizeof *a);
-    GN_TRY(gerne_groups_from_labels(run->ctx, run->y, t->a, run->n, run->classes, attributes,
+    memcpy(t->input.a, a, run->n * sizeof *a);
+    GN_TRY(gerne_groups_from_labels(run->ctx, run->y, t->input.a, run->n, run->classes, attributes,
                                     &groups));
-    gerne_groups_close(t->groups);
-    t->groups = groups;
+    gerne_groups_close(t->input.groups);
+    t->input.groups = groups;
     run->groups = groups;
     run->attributes = attributes;
-    return gerne_groups_set_names(run->ctx, groups, t->data->class_names, names);
+    return gerne_groups_set_names(run->ctx, groups, t->input.data->class_names, names);
 }
 
 typedef struct gathered {
@@ -166,13 +168,13 @@ gerne_status gn_run_predict(gn_run *run, int i, float *logits)
 {
     gn_trainer *t = trainer_of(run);
     gathered g = {.logits = logits, .classes = run->classes};
-    gn_inference *inference = t->inference;
+    gn_inference *inference = t->now.inference;
     if (i != 0)
-        GN_TRY(gn_inference_new(run->ctx, t->networks[i], t->data,
+        GN_TRY(gn_inference_new(run->ctx, t->now.networks[i], t->input.data,
                                 &(gn_inference_options){.threads = gn_device_threads(t->device)},
                                 &inference));
     gerne_status status =
-        gn_inference_run(inference, NULL, t->samples[GN_TRAIN].items, run->n, gather, &g);
+        gn_inference_run(inference, NULL, t->input.samples[GN_TRAIN].items, run->n, gather, &g);
     if (i != 0)
         gn_inference_close(inference);
     return status;

@@ -92,7 +92,7 @@ static gerne_status write_pictures(gn_trainer *t, const gn_dataset *images, cons
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++) {
         size_t at = list[i].position;
-        size_t row = gn_dataset_row(t->data, t->samples[GN_TEST].items[at]);
+        size_t row = gn_dataset_row(t->input.data, t->input.samples[GN_TEST].items[at]);
         snprintf(name, sizeof name, "%zu_%d_%d_%d.png", row, (int)p->y[at], (int)p->a[at],
                  (int)p->pred[at]);
         status = gn_path_join(t->run.ctx, t->arena, folder, name, &path);
@@ -108,8 +108,8 @@ static gerne_status with_images(gn_trainer *t, const gn_predictions *p, const mi
                                 size_t count)
 {
     gn_dataset *opened = NULL;
-    const gn_dataset *images = t->data;
-    if (t->frozen) {
+    const gn_dataset *images = t->input.data;
+    if (t->input.frozen) {
         GN_TRY(gn_dataset_open(t->run.ctx, &t->config->data, &opened));
         images = opened;
     }
@@ -133,7 +133,7 @@ static gerne_status write_all(gn_trainer *t, const gn_predictions *p, int32_t gr
 
 void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_t group)
 {
-    bool pixels = t->frozen || t->data->field == GN_PIXELS;
+    bool pixels = t->input.frozen || t->input.data->field == GN_PIXELS;
     if (!pixels || group < 0)
         return;
     if (write_all(t, predictions, group) != GERNE_OK)

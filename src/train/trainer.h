@@ -3,16 +3,17 @@
 #define GN_TRAIN_TRAINER_H
 
 #include "data/dataset.h"
+#include "metrics/metrics.h"
 #include "train/checkpoint.h"
 #include "train/events.h"
 #include "train/feed.h"
 #include "train/frozen.h"
 #include "train/inference.h"
-#include "metrics/metrics.h"
 #include "train/options.h"
 #include "train/runlog.h"
+#include "train/snapshot.h"
 
-enum { GN_FIGURES_MAX = 8, GN_FIGURE_NAME = 24, GN_TABLES_MAX = 8, GN_STAGE_PARTS_MAX = 8 };
+enum { GN_FIGURES_MAX = 16, GN_FIGURE_NAME = 24, GN_TABLES_MAX = 8, GN_STAGE_PARTS_MAX = 8 };
 
 /* The evaluation that a choice fell on. */
 typedef struct gn_choice_made {
@@ -32,14 +33,10 @@ typedef struct gn_position {
     int64_t stage, step; /* step: those done in this stage */
     int64_t averaged;    /* weights in the mean of train.average tail */
     gn_choice_made best, oracle;
+    bool warned; /* by the method's watch hook; once is enough */
     gn_figure figures[GN_FIGURES_MAX];
     gn_pseudo_report pseudo;
 } gn_position;
-
-/* Weights of network 0. */
-typedef struct gn_snapshot {
-    float *values, *statistics;
-} gn_snapshot;
 
 typedef struct gn_table {
     char name[GN_FIGURE_NAME];
@@ -47,17 +44,15 @@ typedef struct gn_table {
     size_t count;
 } gn_table;
 
-typedef struct gn_trainer {
-    gn_run run; /* first: methods get its address */
-    const gn_run_config *config;
-    gn_model_options model; /* as configured, with what model.bn auto stands for */
-    const char *dir;
-    int lock;
-    int stage_lock; /* on making what the stage leaves in the cache; -1 */
-    const char *stage_lock_path;
-    bool fresh, made_dir; /* started by this process, and in a directory of its own making */
-    bool stepped;         /* this process has taken a step */
-    gn_arena *arena, *stage_arena;
+/* Where a run writes. */
+typedef struct gn_run_directory {
+    const char *path;
+    int lock;         /* -1: not locked */
+    bool fresh, made; /* started by this process, and in a directory of its own making */
+} gn_run_directory;
+
+/* What it learns from. */
+typedef struct gn_run_input {
     gn_dataset *data;
     gn_frozen *frozen; /* model.freeze body: data are its features, networks its heads; or NULL */
     float scale[GN_CHANNELS], shift[GN_CHANNELS]; /* of the pixels behind those features */
@@ -65,11 +60,12 @@ typedef struct gn_trainer {
     int32_t *y, *a, *true_a;
     uint64_t *train_counts; /* of the true groups */
     gerne_groups *groups;
-    gn_device *device;
-    gn_stage stages[GN_STAGES_MAX];
-    int stage_count;
+    char fingerprint[GN_SHA256_HEX];
+    char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
+} gn_run_input;
 
-    /* Of the present stage. */
+/* The present stage. */
+typedef struct gn_stage_parts {
     gn_optimizer_options optimizer_options;
     gn_network *networks[GN_NETWORKS_MAX];
     gn_optimizer *optimizers[GN_NETWORKS_MAX];
@@ -79,41 +75,62 @@ typedef struct gn_trainer {
     gerne_sampler *samplers[GN_STAGE_PARTS_MAX];
     gerne_groups *other_groups[GN_STAGE_PARTS_MAX];
     size_t sampler_count, group_count;
-    float *average;
+    float *average; /* of the weights of network 0, or NULL */
     gn_snapshot best, oracle;
     double step_loss;
-    bool warned;                            /* of a negative loss; once is enough */
-    double started, in_steps, in_inference; /* seconds, for the log */
+    bool figures_full; /* the method logs more figures than GN_FIGURES_MAX */
+} gn_stage_parts;
 
+/* What it tells. */
+typedef struct gn_run_record {
+    gn_runlog *log;
+    gn_events *events;
+    json_t *warnings;                       /* texts, in their order; part of every checkpoint */
+    double started, in_steps, in_inference; /* seconds */
+    bool best_changed;                      /* since best.safetensors was written */
+    double saved_at;                        /* seconds */
+} gn_run_record;
+
+/* The right to make what a stage leaves in the cache, while others wait. */
+typedef struct gn_reuse {
+    int lock; /* -1: none */
+    const char *path;
+} gn_reuse;
+
+typedef struct gn_trainer {
+    gn_run run; /* first: methods get its address */
+    const gn_run_config *config;
+    gn_model_options model; /* as configured, with what model.bn auto stands for */
+    char run_hash[GN_SHA256_HEX];
+    gn_arena *arena, *stage_arena;
+    gn_device *device;
+    gn_run_directory directory;
+    gn_run_input input;
+    gn_stage stages[GN_STAGES_MAX];
+    int stage_count;
+    gn_stage_parts now;
+    gn_reuse reuse;
     gn_table tables[GN_TABLES_MAX];
     size_t table_count;
     gn_position at;
-    gn_checkpoint *resume; /* what to go on from, until the stage is entered */
-    gn_runlog *log;
-    gn_events *events;
-    bool best_changed; /* since best.safetensors was written */
-    double saved_at;   /* seconds */
-    char fingerprint[GN_SHA256_HEX], run_hash[GN_SHA256_HEX];
-    char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
+    bool stepped;          /* this process has taken a step */
+    gn_checkpoint *resume; /* what to resume from, until the stage is entered */
+    gn_run_record record;
 } gn_trainer;
 
-/* freeze.c */
-/* With model.freeze body the features of all samples take the place of the data. */
-GERNE_CHECKED gerne_status gn_freeze_body(gn_trainer *t);
-/* Writes network 0, behind its frozen body if there is one, as a model file. */
-GERNE_CHECKED gerne_status gn_save_model(gn_trainer *t, const char *path);
-
-/* train.c: a run that has nothing yet; data, groups and checks; and the end of it. The
- * configuration is lent. */
+/* train.c: a run that has nothing yet, and the end of it. The configuration is lent. */
 GERNE_CHECKED gerne_status gn_trainer_new(gerne_ctx *ctx, const gn_run_config *config,
                                           gn_trainer **out);
-GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
 void gn_trainer_close(gn_trainer *t); /* takes NULL */
+
+/* settle.c: data, groups, sizes, and everything that can be refused before anything is written. */
+GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
+/* With model.freeze body the features of all samples take the place of the data. */
+GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 
 /* stage.c */
 GERNE_CHECKED gerne_status gn_stage_enter(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
-void gn_update_average(gn_trainer *t); /* after a step, before it is counted */
 void gn_stage_leave(gn_trainer *t);
 
 /* evaluate.c */
@@ -122,19 +139,28 @@ GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predict
 /* The evaluation after a step: logs, and takes a snapshot when it is the best so far. */
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
 bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
-void gn_swap_average(gn_trainer *t); /* network 0's weights <-> their mean, if there is one */
-/* Memory for the weights of network 0; free it also after a failure. */
-GERNE_CHECKED gerne_status gn_snapshot_new(gn_trainer *t, gn_snapshot *snapshot);
-void gn_snapshot_free(gn_snapshot *snapshot);
-void gn_snapshot_take(gn_trainer *t, const gn_snapshot *snapshot);
-void gn_snapshot_put(gn_trainer *t, const gn_snapshot *snapshot);
-/* Where the kept checkpoint of this stage lies. */
-GERNE_CHECKED gerne_status gn_load_kept(gn_trainer *t);
+/* The kept checkpoint of this stage goes into network 0. */
+void gn_load_kept(gn_trainer *t);
+
+/* average.c: train.average, the mean weights of network 0 */
+void gn_update_average(gn_trainer *t); /* after a step, before it is counted */
+void gn_swap_average(gn_trainer *t);   /* network 0's weights <-> their mean, if there is one */
+
+/* record.c: from its start on, the record takes every gn_warn of the context; log files are opened
+ * when the run has its directory, and cut back to what the head of a checkpoint (or NULL) says. */
+GERNE_CHECKED gerne_status gn_record_start(gn_trainer *t);
+GERNE_CHECKED gerne_status gn_record_open(gn_trainer *t, const json_t *head);
+void gn_record_close(gn_trainer *t);
+/* The present failure, GERNE_EDIVERGED, into log.jsonl and diverged.json. */
+#define GN_DIVERGED_FILE "diverged.json"
+void gn_record_divergence(gn_trainer *t);
 
 /* save.c */
 GERNE_CHECKED gerne_status gn_save(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_restore_stage(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_save_best(gn_trainer *t);
+/* Writes network 0, behind its frozen body if there is one, as a model file. */
+GERNE_CHECKED gerne_status gn_save_model(gn_trainer *t, const char *path);
 GERNE_CHECKED gerne_status gn_path_of(gn_trainer *t, const char *name, const char **out);
 
 /* reuse.c: the table of a stage from the cache or another run. */

@@ -133,15 +133,15 @@ static void check_stage(gn_trainer *t)
 {
     gn_minibatch *batches;
     assert_ok(t->run.ctx, gn_stage_enter(t));
-    assert_ok(t->run.ctx, gn_feed_next(t->feed, 0, &batches));
+    assert_ok(t->run.ctx, gn_feed_next(t->now.feed, 0, &batches));
     asked = 0;
     now.pass = 0;
     now.stage = t->run.stage->name;
     assert_ok(t->run.ctx, t->run.method->step(&t->run, 0, batches));
     assert_true(now.pass > 0);
-    if (!(fabs(asked - t->step_loss) <= 1e-4))
+    if (!(fabs(asked - t->now.step_loss) <= 1e-4))
         fail_msg("method %s, stage %s: the passes' losses are %g, the method logs %g", now.method,
-                 now.stage, asked, t->step_loss);
+                 now.stage, asked, t->now.step_loss);
     gn_stage_leave(t);
 }
 

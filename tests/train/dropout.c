@@ -90,7 +90,7 @@ static void batches_of_a_step_have_places_of_their_own(void **state)
     configure(&f, "0.3", none);
     enter(&f);
     for (int64_t k = 0; k < 2; k++) {
-        assert_ok(f.ctx, gn_feed_next(f.t->feed, k, &batches));
+        assert_ok(f.ctx, gn_feed_next(f.t->now.feed, k, &batches));
         assert_int_equal(batches[0].samples.step, k);
         assert_int_equal(batches[1].samples.step, k);
         assert_int_equal(batches[0].samples.place, 0);
@@ -109,11 +109,11 @@ static float *train(const char *dropout, const char *const *more, size_t *size)
     enter(&f);
     for (int k = 0; k < STEPS; k++) {
         gn_minibatch *batches;
-        assert_ok(f.ctx, gn_feed_next(f.t->feed, k, &batches));
+        assert_ok(f.ctx, gn_feed_next(f.t->now.feed, k, &batches));
         assert_ok(f.ctx, f.t->run.method->step(&f.t->run, k, batches));
         f.t->at.step++;
     }
-    gn_block block = gn_store_block(gn_network_store(f.t->networks[0]));
+    gn_block block = gn_store_block(gn_network_store(f.t->now.networks[0]));
     float *values = malloc(block.size * sizeof *values);
     assert_non_null(values);
     memcpy(values, block.values, block.size * sizeof *values);

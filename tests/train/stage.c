@@ -79,7 +79,7 @@ enum { STEPS = 6, ENOUGH = 20000 };
 static void take_step(gn_trainer *t)
 {
     gn_minibatch *batches;
-    assert_ok(t->run.ctx, gn_feed_next(t->feed, t->at.step, &batches));
+    assert_ok(t->run.ctx, gn_feed_next(t->now.feed, t->at.step, &batches));
     assert_ok(t->run.ctx, t->run.method->step(&t->run, t->at.step, batches));
     gn_update_average(t);
     t->at.step++;
@@ -105,7 +105,7 @@ static void check_average(const char *kind, const double (*weights)[STEPS])
     static float history[STEPS][ENOUGH];
     fixture f;
     open_run(&f, pairs);
-    gn_block block = gn_store_block(gn_network_store(f.t->networks[0]));
+    gn_block block = gn_store_block(gn_network_store(f.t->now.networks[0]));
     assert_in_range(block.size, 1, ENOUGH);
     for (int k = 0; k < STEPS; k++) {
         take_step(f.t);
@@ -116,12 +116,12 @@ static void check_average(const char *kind, const double (*weights)[STEPS])
         double mean = 0;
         for (int k = 0; k < STEPS; k++)
             mean += (*weights)[k] * (double)history[k][i];
-        assert_near(f.t->average[i], mean, 1e-6);
+        assert_near(f.t->now.average[i], mean, 1e-6);
         moved += fabs(mean - (double)history[STEPS - 1][i]);
     }
     assert_true(moved > 1e-3); /* else any weights would do */
     gn_swap_average(f.t);
-    assert_near(f.t->average[0], history[STEPS - 1][0], 0);
+    assert_near(f.t->now.average[0], history[STEPS - 1][0], 0);
     close_run(&f);
 }
 

@@ -1,0 +1,262 @@
+/* settle.c - what a run consists of, settled and checked before anything is written. */
+#include <string.h>
+
+#include "train/default_network.h"
+#include "train/trainer.h"
+
+/* ---- data ---- */
+
+static gerne_status open_data(gn_trainer *t)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    GN_TRY(gn_dataset_open(ctx, &t->config->data, &t->input.data));
+    if (t->input.data->classes == 0) {
+        gn_fail(ctx, GERNE_EUSAGE, "the data has no labels to train on");
+        return GERNE_EUSAGE;
+    }
+    GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
+    GN_TRY(gn_dataset_fingerprint(ctx, t->input.data, t->input.fingerprint));
+    for (int s = 0; s < GN_SPLITS; s++)
+        GN_TRY(gn_samples_of_split(ctx, t->input.data, (gn_split)s, &t->input.samples[s]));
+    if (t->input.samples[GN_TRAIN].count == 0)
+        return gn_fail(ctx, GERNE_EDATA, "the training split is empty");
+    return GERNE_OK;
+}
+
+/* Labels of the training split; attributes that may not be seen are 0. */
+static gerne_status take_labels(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_dataset *data = t->input.data;
+    const gn_sample_list *train = &t->input.samples[GN_TRAIN];
+    run->n = train->count;
+    run->classes = data->classes;
+    GN_TRY(gn_arena_alloc(run->ctx, t->arena, run->n, sizeof *t->input.y, &t->input.y));
+    GN_TRY(gn_arena_alloc(run->ctx, t->arena, run->n, sizeof *t->input.a, &t->input.a));
+    if (data->attributes)
+        GN_TRY(
+            gn_arena_alloc(run->ctx, t->arena, run->n, sizeof *t->input.true_a, &t->input.true_a));
+    for (size_t i = 0; i < run->n; i++) {
+        t->input.y[i] = data->y[train->items[i]];
+        if (data->attributes)
+            t->input.true_a[i] = data->a[train->items[i]];
+        t->input.a[i] = run->known && data->attributes ? t->input.true_a[i] : 0;
+    }
+    run->y = t->input.y;
+    run->a = t->input.a;
+    run->true_a = t->input.true_a;
+    run->true_attributes = data->attributes;
+    run->attributes = run->known && data->attributes ? data->attributes : 1;
+    size_t groups = (size_t)data->classes * (data->attributes ? data->attributes : 1);
+    GN_TRY(gn_arena_alloc(run->ctx, t->arena, groups, sizeof *t->input.train_counts,
+                          &t->input.train_counts));
+    gn_dataset_count(data, GN_TRAIN, t->input.train_counts);
+    GN_TRY(gerne_groups_from_labels(run->ctx, run->y, run->a, run->n, run->classes, run->attributes,
+                                    &t->input.groups));
+    run->groups = t->input.groups;
+    return gerne_groups_set_names(run->ctx, t->input.groups, data->class_names,
+                                  run->attributes > 1 ? data->attribute_names : NULL);
+}
+
+/* ---- what can be refused before anything is written ---- */
+
+static gerne_status settle_attributes(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_run_config *c = t->config;
+    run->known = c->method_choice.attributes == GN_KNOWN;
+    if (!run->known || t->input.data->attributes > 0)
+        return GERNE_OK;
+    bool asked = gn_config_origin(c->config, "method.attributes") != GN_DEFAULT;
+    if (!asked && run->method->attributes == GN_ATTRIBUTES_UNUSED) {
+        run->known = false;
+        return GERNE_OK;
+    }
+    gn_fail(run->ctx, GERNE_EUSAGE, "method.attributes is known, but the data has no attributes");
+    gn_hint(run->ctx, "use --method.attributes unknown, or name the column with --data.a");
+    return GERNE_EUSAGE;
+}
+
+static bool needs_validation(const gn_trainer *t)
+{
+    bool needed = t->config->select.split == GN_SELECT_VAL;
+    for (int i = 0; i < t->stage_count; i++)
+        needed = needed || t->stages[i].keep == GN_KEEP_BALANCED_ACC;
+    return needed;
+}
+
+static gerne_status check_split(gn_trainer *t, gn_split split)
+{
+    const gn_sample_list *list = &t->input.samples[split];
+    const char *words = split == GN_VAL ? "validation" : "test";
+    if (list->count == 0) {
+        gn_fail(t->run.ctx, GERNE_EUSAGE, "the data has no %s split to select on", words);
+        gn_hint(t->run.ctx, split == GN_VAL ? "hold samples out with --data.val N, or use "
+                                              "--select.split test (an oracle)"
+                                            : "use --select.split val");
+        return GERNE_EUSAGE;
+    }
+    bool *seen;
+    GN_TRY(gn_arena_alloc(t->run.ctx, t->arena, t->run.classes, sizeof *seen, &seen));
+    for (size_t i = 0; i < list->count; i++)
+        seen[t->input.data->y[list->items[i]]] = true;
+    for (uint32_t y = 0; y < t->run.classes; y++)
+        if (!seen[y]) {
+            gn_fail(t->run.ctx, GERNE_EUSAGE,
+                    "class '%s' has no sample in the %s split: what is selected there would not "
+                    "be judged on it",
+                    t->input.data->class_names[y], words);
+            gn_hint(t->run.ctx, "put samples of every class into the %s split", words);
+            return GERNE_EUSAGE;
+        }
+    return GERNE_OK;
+}
+
+enum { USUAL_BATCH = 128 };
+
+static gerne_status settle_sizes(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_train_options *train = &t->config->train;
+    bool guessed = !run->known && run->method->attributes == GN_ATTRIBUTES_GUESSED;
+    int64_t attributes = guessed ? run->method->guessed_attributes : run->attributes,
+            k = (int64_t)run->classes;
+    int64_t per_class = train->per_class;
+    if (train->per_group)
+        per_class = attributes * train->per_group;
+    int64_t usual = run->n < USUAL_BATCH ? (int64_t)run->n : USUAL_BATCH;
+    int64_t batch = per_class ? k * per_class : train->batch ? train->batch : usual;
+    if (!per_class)
+        per_class = (batch + k - 1) / k;
+    if (batch > UINT32_MAX / 4 || per_class * k > UINT32_MAX / 4)
+        return gn_fail(run->ctx, GERNE_EUSAGE, "a batch of %lld samples is too large",
+                       (long long)batch);
+    if (run->method->plain_batches && (uint64_t)batch > run->n)
+        return gn_fail(run->ctx, GERNE_EUSAGE,
+                       "a batch of %lld samples, but the training split has %zu", (long long)batch,
+                       run->n);
+    run->batch = (uint32_t)batch;
+    run->per_class = (uint32_t)per_class;
+    return GERNE_OK;
+}
+
+/* Whether batches have to be run whole is a matter of the network; a small one tells. */
+static gerne_status settle_network(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    gn_network *probe;
+    t->model = t->config->model;
+    if (t->model.bn == GN_BN_AUTO)
+        t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
+    GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
+                          (int64_t)run->classes, 1, &probe));
+    run->coupled = gn_network_couples_samples(probe);
+    gn_network_close(probe);
+    run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
+    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
+                 t->model.dropout == 0;
+    return GERNE_OK;
+}
+
+static gerne_status check_average(gn_trainer *t)
+{
+    if (t->config->train.average == GN_AVERAGE_NONE || !t->run.coupled)
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "train.average does not go with batch normalisation that trains: the mean weights have "
+            "no statistics");
+    gn_hint(t->run.ctx, "use --train.average none or --model.bn frozen");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status check_gradients(gn_trainer *t)
+{
+    if (!t->config->train.log_gradients || !t->run.concatenate)
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "train.log_gradients does not go with model.bn concat: the two batches share one pass");
+    gn_hint(t->run.ctx, "use --model.bn separate, or leave train.log_gradients out");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status hash_run(gn_trainer *t)
+{
+    gn_text text = {0};
+    unsigned char digest[GN_SHA256_SIZE];
+    gn_sha256 hash;
+    gerne_status status = gn_text_add(
+        t->run.ctx, &text, "gerne %s\nthreads %d\ndata %s\nweights %s\n", gerne_version(),
+        gn_device_threads(t->device), t->input.fingerprint, t->input.weights_digest);
+    if (status == GERNE_OK)
+        status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
+    if (status == GERNE_OK) {
+        gn_sha256_start(&hash);
+        gn_sha256_add(&hash, text.bytes, text.size);
+        gn_sha256_end(&hash, digest);
+        gn_sha256_hex(digest, t->run_hash);
+    }
+    gn_text_free(&text);
+    return status;
+}
+
+gerne_status gn_trainer_settle(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_run_config *c = t->config;
+    run->method = c->method;
+    run->options = c->method_options;
+    GN_TRY(gn_arena_new(run->ctx, &t->arena));
+    GN_TRY(gn_arena_new(run->ctx, &t->stage_arena));
+    GN_TRY(
+        gn_device_new(run->ctx, (int)c->top.threads, (gn_precision)c->train.precision, &t->device));
+    if (c->model.weights) {
+        unsigned char digest[GN_SHA256_SIZE];
+        GN_TRY(gn_sha256_file(run->ctx, c->model.weights, digest));
+        gn_sha256_hex(digest, t->input.weights_digest);
+    }
+    GN_TRY(open_data(t));
+    GN_TRY(gn_settle_architecture(run->ctx, c, t->input.data));
+    GN_TRY(settle_attributes(t));
+    GN_TRY(take_labels(t));
+    GN_TRY(settle_sizes(t));
+    GN_TRY(settle_network(t));
+    GN_TRY(check_average(t));
+    GN_TRY(check_gradients(t));
+    t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
+    t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
+    if (run->method->check)
+        GN_TRY(run->method->check(run));
+    if (needs_validation(t))
+        GN_TRY(check_split(t, GN_VAL));
+    if (c->select.split == GN_SELECT_TEST)
+        GN_TRY(check_split(t, GN_TEST));
+    return hash_run(t);
+}
+
+/* ---- frozen bodies ---- */
+
+gerne_status gn_settle_frozen(gn_trainer *t)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    const gn_run_config *config = t->config;
+    const char *cache;
+    if (config->model.freeze != GN_FREEZE_BODY)
+        return GERNE_OK;
+    GN_TRY(gn_cache_folder(ctx, t->arena, config->top.cache, &cache));
+    const gn_frozen_options options = {
+        .model = &t->model,
+        .cache = cache,
+        .seed = (uint64_t)config->top.seed,
+        .threads = gn_device_threads(t->device),
+    };
+    gn_frozen *frozen;
+    GN_TRY(gn_frozen_features(ctx, t->device, &options, t->input.data, &frozen));
+    if (gn_frozen_cached(frozen))
+        gn_log(ctx, GERNE_LOG_INFO, "features of the frozen body: found in the cache");
+    memcpy(t->input.scale, t->input.data->scale, sizeof t->input.scale);
+    memcpy(t->input.shift, t->input.data->shift, sizeof t->input.shift);
+    gn_dataset_close(t->input.data); /* its samples are not needed any more */
+    t->input.frozen = frozen;
+    t->input.data = gn_frozen_dataset(frozen);
+    return GERNE_OK;
+}
