@@ -136,7 +136,7 @@ static gerne_status settle(gn_ledger *l, const char *kind, const char *descripti
         return damaged(l);
     if (version != VERSION) {
         gn_fail(l->ctx, GERNE_EDATA, "'%s' was made by another version of gerne", l->db.path);
-        gn_hint(l->ctx, "go on with that version, or choose another --out");
+        gn_hint(l->ctx, "resume it with that version, or choose another --out");
         return GERNE_EDATA;
     }
     return compare(l, kind, description);

@@ -1,5 +1,6 @@
 #include "study/summary.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -159,6 +160,22 @@ gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_t
     json_decref(trials);
     json_decref(ranks);
     return status;
+}
+
+gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ...)
+{
+    char words[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    gn_mend_end(words);
+    for (size_t i = 0; i < json_array_size(notes); i++)
+        if (strcmp(json_string_value(json_array_get(notes, i)), words) == 0)
+            return GERNE_OK;
+    return json_array_append_new(notes, json_string(words)) == 0
+               ? GERNE_OK
+               : gn_fail(ctx, GERNE_ENOMEM, "no memory for notes");
 }
 
 gerne_status gn_study_write(gerne_ctx *ctx, const char *dir, const json_t *study)

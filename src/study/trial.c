@@ -20,7 +20,7 @@ static bool is_any(const char *key, const char *const *keys)
     return false;
 }
 
-/* Adds settings to others; a key of skip, or one that is in others already, is left out. */
+/* Adds settings to others; a key of skip, or one that is in others already, is skipped. */
 static gerne_status add_settings(gerne_ctx *ctx, gn_settings *to, const gn_settings *from,
                                  const char *const *skip)
 {
@@ -245,7 +245,8 @@ static gerne_status start_or_resume(gerne_ctx *ctx, const gn_claim *claim, const
     gerne_status status = gn_train_resume(ctx, path, NULL, results);
     if (status != GERNE_EDATA && status != GERNE_EUSAGE)
         return status;
-    gn_log(ctx, GERNE_LOG_WARNING, "trial %s starts anew: %s", claim->id, gerne_message(ctx));
+    gn_log(ctx, GERNE_LOG_WARNING, "restarting trial %s from scratch: %s", claim->id,
+           gerne_message(ctx));
     return start(ctx, claim->config, path, cache, results);
 }
 

@@ -33,7 +33,7 @@ GERNE_CHECKED gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const 
 GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out,
                                            const char *cache, gn_run_config **config);
 
-/* Runs the claimed trial in DIR/trials/<id>, or goes on exactly where it stopped, and ends the
+/* Runs the claimed trial in DIR/trials/<id>, or resumes it exactly where it stopped, and ends the
  * claim. A run that fails by its own settings (it diverged, beta is out of bounds, its metric is
  * NaN) is a failed trial with its reason, and GERNE_OK here. What would hit every trial (the
  * system, the data, an interrupt) is returned, and the trial waits again. cache may be NULL. */
