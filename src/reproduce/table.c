@@ -9,7 +9,7 @@ static const char *const columns[] = {"cell",         "runs",        "ours",  "9
                                       "oracle diff.", "oracle band", "remark"};
 
 static const char note[] =
-    "In percent; mean +- standard deviation over runs (seeds, folds); diff.: ours less the "
+    "In percent; mean +- standard deviation over runs (seeds, folds); diff.: ours minus the "
     "paper's. ours: "
     "checkpoint (and grid point) chosen "
     "on "

@@ -46,6 +46,10 @@ bool gn_trial_diverged(const gn_trial *trial);
 /* What a trial is called in a line for people: "method.beta=1 seed=0", or its tag and seed. */
 void gn_trial_words(const gn_trial *trial, char *buffer, size_t size);
 
+/* DIR/trials/ID/name, in the arena; the directory itself when name is "". */
+GERNE_CHECKED gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir,
+                                         const char *id, const char *name, const char **out);
+
 /* Removes weights and checkpoints from a trial's directory; its results stay. */
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id);
 

@@ -288,12 +288,11 @@ static gerne_status note_ties(gn_tuner *t, const gn_ranking *ranking, json_t *no
 static gerne_status add_notes(gn_tuner *t, const gn_trial_list *list, const gn_ranking *ranking,
                               json_t *notes)
 {
-    size_t failed = 0, warned = 0, other = other_data(list), dropped = t->points.dropped;
-    for (size_t i = 0; i < list->count; i++) {
-        const char *first;
-        failed += list->items[i].state == GN_TRIAL_FAILED;
-        warned += gn_result_warnings(list->items[i].results, &first) > 0;
-    }
+    size_t counts[GN_TRIAL_STATES], warned = 0, other = other_data(list);
+    gn_trial_list_count(list, counts);
+    size_t failed = counts[GN_TRIAL_FAILED], dropped = t->points.dropped;
+    for (size_t i = 0; i < ranking->count; i++)
+        warned += ranking->items[i].warned;
     GN_TRY(gn_study_note(t->ctx, notes, "%s",
                          is_oracle(t)
                              ? "Oracle: the winner was selected on the test split that it is "
@@ -348,10 +347,10 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
 
 static bool is_finished(const gn_tuner *t, const gn_trial_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].state == GN_TRIAL_WAITING || list->items[i].state == GN_TRIAL_RUNNING)
-            return false;
-    return gn_tune_to_come(t) == 0 || list->count == 0;
+    size_t counts[GN_TRIAL_STATES];
+    gn_trial_list_count(list, counts);
+    return counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING] == 0 &&
+           (gn_tune_to_come(t) == 0 || list->count == 0);
 }
 
 static gerne_status all_failed(gn_tuner *t, const gn_trial_list *list)
