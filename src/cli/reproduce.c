@@ -22,7 +22,7 @@ static gn_places places;
 
 static const gn_option options[] = {
     {"only", GN_TEXT, FLAG(only),
-     .help = "cells by their beginnings, comma separated: c-mnist, c-mnist/0.5, c-mnist/0.5/known"},
+     .help = "prefixes of cells, comma separated: c-mnist, c-mnist/0.5, c-mnist/0.5/known"},
     {"method", GN_TEXT, FLAG(method), .help = "methods, comma separated: gerne,resampling,erm"},
     {"seeds", GN_INT, FLAG(seeds), .fallback = "3", .min = 1, .max = 1000,
      .help = "runs of a cell, with seeds 0, 1, ..."},
@@ -30,33 +30,30 @@ static const gn_option options[] = {
      .help = "quick: what a CPU does in minutes to hours (frozen bodies, shorter runs, marked so); "
              "paper: the paper's own training"},
     {"out", GN_TEXT, FLAG(out),
-     .help = "the study's directory (default: runs/reproduce-NAME); one that is there goes on"},
+     .help = "directory of the study (default: runs/reproduce-NAME); an existing one is resumed"},
     {"list", GN_BOOL, FLAG(list), .fallback = "false",
-     .help = "show the cells, what can run and what is missing; run nothing"},
+     .help = "list the cells, whether they can run and what is missing; run nothing"},
     {"print", GN_BOOL, FLAG(print), .fallback = "false",
      .help = "print the configurations of the cells as YAML; run nothing"},
     {"steps", GN_INT, FLAG(steps), .min = 1, .max = 1e9,
-     .help = "cut every run to so many steps, to see that all works; not a result"},
-    {"retry", GN_BOOL, FLAG(retry), .fallback = "false",
-     .help = "try runs again that failed before"},
+     .help = "limit every run to this many steps: a smoke test, not a result"},
+    {"retry", GN_BOOL, FLAG(retry), .fallback = "false", .help = "run failed trials again"},
     {"dataset", GN_TEXT, FLAG(dataset),
      .help = "table3: a configuration (YAML) whose data takes the place of CelebA"},
     {"threads", GN_INT, FLAG(threads), .fallback = "0", .min = 0, .max = 1024,
      .help = "threads of a run; 0 takes all processors"},
-    {"cache", GN_TEXT, FLAG(cache),
-     .help = "folder of what can be made again; ~/.cache/gerne when not given"},
+    {"cache", GN_TEXT, FLAG(cache), .help = "cache directory (default: ~/.cache/gerne)"},
 };
 
 static const char help[] =
     "Runs cells of the paper's tables and figures from configurations that the program carries, "
     "and\n"
-    "puts the paper's figure beside ours: chosen on validation, and chosen by an oracle (stamped "
+    "puts the paper's figure beside ours: selected on validation, and by an oracle on test (marked "
     "so).\n"
     "Without a name all cells are listed. Every cell and seed is a trial of a study in --out: what "
     "is\n"
-    "done stays done, the same command goes on after a stop, and several processes may work on "
-    "one\n"
-    "directory.\n"
+    "done stays done, the same command resumes after an interrupt, and several processes may work\n"
+    "on one directory.\n"
     "\n"
     "  gerne reproduce\n"
     "  gerne reproduce table1 --only c-mnist --mnist data/mnist\n"
@@ -150,7 +147,7 @@ static gerne_status run(gn_cli *cli)
     };
     if (!cli->argument_count) {
         if (given.only || given.method || given.print) {
-            gn_fail(cli->ctx, GERNE_EUSAGE, "say which table or figure");
+            gn_fail(cli->ctx, GERNE_EUSAGE, "name a table or figure");
             gn_hint(cli->ctx, "there are %s", GN_REPRODUCE_CHOICES);
             return GERNE_EUSAGE;
         }

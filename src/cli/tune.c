@@ -18,15 +18,16 @@ static const gn_option options[] = {
     {"seeds", GN_INT, offsetof(tune_flags, seeds), .min = 1, .max = 1000,
      .help = "short for --tune.seeds"},
     {"keep", GN_BOOL, offsetof(tune_flags, keep), .fallback = "false",
-     .help = "keep the weights and checkpoints of all trials, not of the best ones alone"},
+     .help = "keep weights and checkpoints of all trials, not only of the best"},
     {"retry", GN_BOOL, offsetof(tune_flags, retry), .fallback = "false",
      .help = "run failed trials again"},
 };
 
 static const char help[] =
     "Trains many configurations, each with several seeds, and ranks them by the mean of\n"
-    "select.metric on validation. What is searched over stands in the section search of the file,\n"
-    "or in flags; every option that is marked searchable below can be:\n"
+    "select.metric on validation; the ranking marks what shows no significant difference from\n"
+    "the first. The search space is the section search of the file, or flags; it may hold every\n"
+    "option that is marked searchable below:\n"
     "\n"
     "  search:\n"
     "    method.c: [0.5, 1]            a list\n"
@@ -34,18 +35,18 @@ static const char help[] =
     "    train.lr: 1e-3..1e-1          a range: log for lr, weight_decay and t, else linear\n"
     "    train.momentum: 0.5..0.9 linear 3     scale, and how many points a grid takes\n"
     "\n"
-    "Without it the usual is searched: beta by its bounds, c, the learning rate, and t where "
+    "By default beta (within its bounds), c and the learning rate are searched, and t where "
     "groups\n"
-    "are guessed. Values of beta outside the exact interval of their c are left out and counted.\n"
+    "are guessed. Values of beta outside the exact interval of their c are skipped and counted.\n"
     "\n"
     "  gerne tune examples/tune-synthetic.yaml\n"
     "  gerne tune config.yaml --search.method.beta 0,0.5,1 --seeds 5 --out runs/beta\n"
     "  gerne tune config.yaml --tune.strategy random --tune.trials 20\n"
     "\n"
     "--out (default: the file's, with -tune) receives ledger.sqlite, trials/, study.json,\n"
-    "report.html and best.yaml, which 'gerne train' runs. The same command goes on with what is\n"
-    "there, after a stop or a kill; several processes may work on one directory (give each its\n"
-    "share of --threads).\n";
+    "report.html and best.yaml, which 'gerne train' runs. The same command resumes an interrupted\n"
+    "or killed search; several processes may work on one directory (give each its share of\n"
+    "--threads).\n";
 
 static gerne_status setup(gn_cli *cli)
 {

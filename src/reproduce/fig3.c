@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "reproduce/run_logs.h"
+#include "study/summary.h"
 
 enum { THRESHOLDS_MAX = 16 };
 
@@ -142,9 +143,9 @@ static gerne_status note_maximum(gn_reproduction *r, const side *s, const char *
             best = i;
     if (s->count < 2)
         return GERNE_OK;
-    return gn_reproduction_note(
-        r, "%s: the highest accuracy, %.2f %%, is at t = %g (the paper's at 0.003)", how,
-        s->values[ACCURACY][best], s->values[T][best]);
+    return gn_study_note(r->ctx, r->notes,
+                         "%s: the highest accuracy, %.2f %%, is at t = %g (the paper's at 0.003)",
+                         how, s->values[ACCURACY][best], s->values[T][best]);
 }
 
 gerne_status gn_reproduce_fig3(gn_reproduction *r)

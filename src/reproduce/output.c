@@ -62,18 +62,11 @@ static json_t *sheets_json(const gn_reproduction *r)
     return list;
 }
 
-static void count_trials(const gn_reproduction *r, int counts[4])
-{
-    memset(counts, 0, 4 * sizeof counts[0]);
-    for (size_t i = 0; i < r->trials.count; i++)
-        counts[r->trials.items[i].state]++;
-}
-
 static json_t *document_json(gn_reproduction *r)
 {
-    int counts[4];
+    size_t counts[GN_TRIAL_STATES];
     json_t *cells = json_array();
-    count_trials(r, counts);
+    gn_trial_list_count(&r->trials, counts);
     for (size_t i = 0; i < r->cells.count; i++)
         json_array_append_new(cells, cell_json(r, &r->cells.list[i]));
     return json_pack("{s:s,s:s,s:s,s:s,s:I,s:b,s:o,s:O,s:o,s:O}", "gerne", gerne_version(), "what",

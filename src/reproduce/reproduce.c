@@ -1,10 +1,10 @@
 #include "reproduce/reproduce.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "reproduce/reproduction.h"
+#include "study/summary.h"
 #include "study/worker.h"
 
 static const struct {
@@ -37,22 +37,6 @@ const char *gn_reproduce_title(const char *what)
 const gn_trial *gn_trial_of(const gn_reproduction *r, const gn_cell_run *run)
 {
     return &r->trials.items[run->trial];
-}
-
-gerne_status gn_reproduction_note(gn_reproduction *r, const char *format, ...)
-{
-    char words[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
-    gn_mend_end(words);
-    for (size_t i = 0; i < json_array_size(r->notes); i++)
-        if (strcmp(json_string_value(json_array_get(r->notes, i)), words) == 0)
-            return GERNE_OK;
-    return json_array_append_new(r->notes, json_string(words)) == 0
-               ? GERNE_OK
-               : gn_fail(r->ctx, GERNE_ENOMEM, "no memory for notes");
 }
 
 bool gn_cell_comparable(const gn_reproduction *r, const gn_cell *cell)
@@ -154,17 +138,17 @@ static gerne_status note_what_is_missing(gn_reproduction *r)
     for (size_t i = 0; i < r->cells.count; i++) {
         const gn_cell *cell = &r->cells.list[i];
         if (cell->state == GN_CELL_DATA_MISSING)
-            GN_TRY(gn_reproduction_note(r, "%s: %s", cell->reason, cell->hint));
+            GN_TRY(gn_study_note(r->ctx, r->notes, "%s: %s", cell->reason, cell->hint));
         if (cell->frost == NULL && cell->state == GN_CELL_RUNNABLE &&
             strcmp(cell->dataset->name, "c-cifar10") == 0)
-            GN_TRY(gn_reproduction_note(
-                r, "C-CIFAR-10 is made with a synthetic frost texture: 'gerne data "
-                   "fetch frost' and --frost FOLDER for the benchmark's own"));
+            GN_TRY(gn_study_note(r->ctx, r->notes,
+                                 "C-CIFAR-10 is made with a synthetic frost texture: 'gerne data "
+                                 "fetch frost' and --frost FOLDER for the benchmark's own"));
     }
     if (r->options->steps)
-        GN_TRY(gn_reproduction_note(
-            r, "every run was cut to %lld steps: a trial of the path, not a result",
-            (long long)r->options->steps));
+        GN_TRY(gn_study_note(r->ctx, r->notes,
+                             "every run was limited to %lld steps: a smoke test, not a result",
+                             (long long)r->options->steps));
     return GERNE_OK;
 }
 
@@ -219,8 +203,8 @@ static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
         return status;
     GN_TRY(summarise(r, report, document));
     if (status == GERNE_EINTERRUPTED) {
-        gn_fail(r->ctx, status, "stopped before all cells were done; %s tells how far it came",
-                r->dir);
+        gn_fail(r->ctx, status,
+                "interrupted before all cells were finished; '%s' holds what there is", r->dir);
         gn_hint(r->ctx, "the same command resumes it");
     }
     return status;

@@ -11,7 +11,7 @@ typedef struct gn_reproduce_options {
     const char *out;   /* directory of the study */
     const char *cache; /* may be NULL */
     int64_t seeds;
-    int64_t steps;   /* cuts every run short, for a trial of the whole path; 0: as configured */
+    int64_t steps;   /* limits every run, for a smoke test; 0: as configured */
     int64_t threads; /* 0: all processors */
     gn_places places;
     bool retry;          /* failed runs are tried again */
@@ -23,10 +23,10 @@ typedef struct gn_reproduce_options {
 #define GN_REPRODUCE_CHOICES "table1|table2|table3|fig2|fig3|appB"
 const char *gn_reproduce_title(const char *what);
 
-/* Runs what can be run (going on with what is in the directory), writes <what>.md, <what>.tex,
+/* Runs what can be run (resuming what is in the directory), writes <what>.md, <what>.tex,
  * <what>.json and study.json there. report (may be NULL) receives the tables for people, *document
  * (may be NULL) that of <what>.json, a new reference. After GERNE_EINTERRUPTED the files tell how
- * far it came, and the same call goes on. */
+ * far it came, and the same call resumes. */
 GERNE_CHECKED gerne_status gn_reproduce(gerne_ctx *ctx, const gn_reproduce_options *options,
                                         gn_text *report, json_t **document);
 

@@ -30,10 +30,6 @@ typedef struct gn_reproduction {
 /* The trial of a run of a cell, as of the last summary. */
 const gn_trial *gn_trial_of(const gn_reproduction *r, const gn_cell_run *run);
 
-/* A sentence for the notes, once. */
-GERNE_CHECKED gerne_status gn_reproduction_note(gn_reproduction *r, const char *format, ...)
-    GN_PRINTF(2, 3);
-
 /* Whether the figures of a cell may be measured against the paper's. */
 bool gn_cell_comparable(const gn_reproduction *r, const gn_cell *cell);
 

@@ -32,23 +32,12 @@ static gerne_status parse_log(gerne_ctx *ctx, const char *path, const gn_text *t
     return GERNE_OK;
 }
 
-static gerne_status path_in_trial(gn_reproduction *r, const char *id, const char *name,
-                                  const char **out)
-{
-    gn_text text = {0};
-    gerne_status status = gn_text_add(r->ctx, &text, "%s/trials/%s/%s", r->dir, id, name);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(r->ctx, r->arena, text.bytes, out);
-    gn_text_free(&text);
-    return status;
-}
-
 static gerne_status read_log(gn_reproduction *r, const char *id, json_t **out)
 {
     const char *path;
     gn_text text = {0};
     *out = json_array();
-    GN_TRY(path_in_trial(r, id, "log.jsonl", &path));
+    GN_TRY(gn_trial_path(r->ctx, r->arena, r->dir, id, "log.jsonl", &path));
     gerne_status status = gn_file_read(r->ctx, path, LOG_LIMIT, &text);
     if (status == GERNE_OK)
         status = parse_log(r->ctx, path, &text, *out);
@@ -78,7 +67,7 @@ static gerne_status read_share(gn_reproduction *r, const char *id, double *out)
     const char *path;
     gn_text text = {0};
     json_t *results = NULL;
-    GN_TRY(path_in_trial(r, id, "results.json", &path));
+    GN_TRY(gn_trial_path(r->ctx, r->arena, r->dir, id, "results.json", &path));
     gerne_status status = gn_file_read(r->ctx, path, LOG_LIMIT, &text);
     if (status == GERNE_OK)
         status = gn_json_parse(r->ctx, text.bytes, text.size, path, &results);

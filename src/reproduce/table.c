@@ -9,13 +9,13 @@ static const char *const columns[] = {"cell",         "runs",        "ours",  "9
                                       "oracle diff.", "oracle band", "remark"};
 
 static const char note[] =
-    "In percent; mean +- standard deviation over runs (seeds, folds); diff.: ours less the "
+    "In percent; mean +- standard deviation over runs (seeds, folds); diff.: ours minus the "
     "paper's. ours: "
     "checkpoint (and grid point) chosen "
     "on "
     "validation. ours, oracle: chosen on the test split itself, as the paper's cited baselines "
     "are; "
-    "an upper end, not a result. 95% interval: of the metric on the test split, hull over runs. "
+    "optimistic, not a result. 95% interval: of the metric on the test split, hull over runs. "
     "band: whether the mean lies within the paper's standard deviation of its mean, or within 1 "
     "point where that is smaller.";
 
@@ -34,7 +34,7 @@ static gerne_status remark_of(gn_reproduction *r, const gn_cell *cell, gn_text *
                            out->size ? "; " : ""));
     else if (!gn_cell_comparable(r, cell))
         GN_TRY(gn_text_add(r->ctx, out, "%s%s, not the paper's protocol", out->size ? "; " : "",
-                           r->options->steps ? "cut short" : "quick budget"));
+                           r->options->steps ? "limited steps" : "quick budget"));
     if (o->failed)
         GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs %s%s", out->size ? "; " : "", o->failed,
                            cell->run_count,
@@ -43,7 +43,7 @@ static gerne_status remark_of(gn_reproduction *r, const gn_cell *cell, gn_text *
         GN_TRY(gn_text_add(r->ctx, out, "%s%zu runs warned: %s", out->size ? "; " : "", o->warned,
                            o->warning));
     if (o->done + o->failed < cell->run_count)
-        GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs to go", out->size ? "; " : "",
+        GN_TRY(gn_text_add(r->ctx, out, "%s%zu of %zu runs unfinished", out->size ? "; " : "",
                            cell->run_count - o->done - o->failed, cell->run_count));
     return GERNE_OK;
 }

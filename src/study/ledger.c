@@ -31,7 +31,7 @@ const char *gn_trial_state_name(gn_trial_state state)
 
 static gn_trial_state state_of(const char *name)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < GN_TRIAL_STATES; i++)
         if (name && strcmp(name, state_names[i]) == 0)
             return (gn_trial_state)i;
     return GN_TRIAL_WAITING;
@@ -136,7 +136,7 @@ static gerne_status settle(gn_ledger *l, const char *kind, const char *descripti
         return damaged(l);
     if (version != VERSION) {
         gn_fail(l->ctx, GERNE_EDATA, "'%s' was made by another version of gerne", l->db.path);
-        gn_hint(l->ctx, "go on with that version, or choose another --out");
+        gn_hint(l->ctx, "resume it with that version, or choose another --out");
         return GERNE_EDATA;
     }
     return compare(l, kind, description);
@@ -445,38 +445,40 @@ gerne_status gn_ledger_count(gn_ledger *l, size_t *planned, size_t *finished)
     return GERNE_OK;
 }
 
-gerne_status gn_ledger_find(gn_ledger *l, const char *id, gn_trial_list *out)
+static gerne_status read_trials(gn_ledger *l, const char *const *ids, size_t count,
+                                gn_trial_list *out)
 {
     *out = (gn_trial_list){0};
     gerne_status status = gn_arena_new(l->ctx, &out->arena);
     if (status == GERNE_OK)
-        status = gn_alloc(l->ctx, 1, sizeof *out->items, "a trial", &out->items);
+        status = gn_alloc(l->ctx, count + 1, sizeof *out->items, "trials", &out->items);
+    if (status == GERNE_OK)
+        status = gn_database_run(&l->db, "BEGIN"); /* one moment's picture */
     if (status == GERNE_OK) {
-        out->count = 1;
-        status = read_trial(l, out->arena, id, &out->items[0]);
+        for (; out->count < count && status == GERNE_OK; out->count++)
+            status = read_trial(l, out->arena, ids[out->count], &out->items[out->count]);
+        status = gn_database_end(&l->db, status);
     }
     if (status != GERNE_OK)
         gn_trial_list_free(out);
     return status;
 }
 
+gerne_status gn_ledger_find(gn_ledger *l, const char *id, gn_trial_list *out)
+{
+    return read_trials(l, &id, 1, out);
+}
+
 gerne_status gn_ledger_list(gn_ledger *l, gn_trial_list *out)
 {
-    *out = (gn_trial_list){0};
-    gerne_status status = gn_arena_new(l->ctx, &out->arena);
-    if (status == GERNE_OK)
-        status =
-            gn_alloc(l->ctx, l->count ? l->count : 1, sizeof *out->items, "trials", &out->items);
-    if (status == GERNE_OK)
-        status = gn_database_run(&l->db, "BEGIN"); /* one moment's picture */
-    if (status == GERNE_OK) {
-        for (; out->count < l->count && status == GERNE_OK; out->count++)
-            status = read_trial(l, out->arena, l->planned[out->count], &out->items[out->count]);
-        status = gn_database_end(&l->db, status);
-    }
-    if (status != GERNE_OK)
-        gn_trial_list_free(out);
-    return status;
+    return read_trials(l, l->planned, l->count, out);
+}
+
+void gn_trial_list_count(const gn_trial_list *list, size_t counts[GN_TRIAL_STATES])
+{
+    memset(counts, 0, GN_TRIAL_STATES * sizeof counts[0]);
+    for (size_t i = 0; i < list->count; i++)
+        counts[list->items[i].state]++;
 }
 
 void gn_trial_list_free(gn_trial_list *list)

@@ -21,6 +21,7 @@ typedef enum gn_trial_state {
     GN_TRIAL_RUNNING,
     GN_TRIAL_DONE,
     GN_TRIAL_FAILED,
+    GN_TRIAL_STATES,
 } gn_trial_state;
 
 const char *gn_trial_state_name(gn_trial_state state);
@@ -49,6 +50,9 @@ typedef struct gn_trial_list {
 } gn_trial_list;
 
 void gn_trial_list_free(gn_trial_list *list);
+
+/* How many trials are in each state. */
+void gn_trial_list_count(const gn_trial_list *list, size_t counts[GN_TRIAL_STATES]);
 
 typedef struct gn_ledger gn_ledger;
 

@@ -1,5 +1,6 @@
 #include "study/summary.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -97,15 +98,15 @@ static json_t *rank_json(const gn_ranked *r, size_t rank)
 
 /* ---- the document ---- */
 
-static json_t *counts_json(const gn_trial_list *list, bool *unfinished)
+static json_t *counts_json(const size_t counts[GN_TRIAL_STATES])
 {
-    json_int_t counts[4] = {0};
-    for (size_t i = 0; i < list->count; i++)
-        counts[list->items[i].state]++;
-    *unfinished = counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING] > 0;
-    return json_pack("{s:I,s:I,s:I,s:I}", "done", counts[GN_TRIAL_DONE], "failed",
-                     counts[GN_TRIAL_FAILED], "waiting", counts[GN_TRIAL_WAITING], "running",
-                     counts[GN_TRIAL_RUNNING]);
+    static const gn_trial_state order[] = {GN_TRIAL_DONE, GN_TRIAL_FAILED, GN_TRIAL_WAITING,
+                                           GN_TRIAL_RUNNING};
+    json_t *object = json_object();
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        json_object_set_new(object, gn_trial_state_name(order[i]),
+                            json_integer((json_int_t)counts[order[i]]));
+    return object;
 }
 
 /* Every key that a trial sets, in order of appearance. */
@@ -136,18 +137,19 @@ gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_t
                            const gn_ranking *ranking, json_t **out)
 {
     json_t *trials = json_array(), *ranks = json_array();
-    bool unfinished = false;
+    size_t counts[GN_TRIAL_STATES];
+    gn_trial_list_count(list, counts);
+    bool unfinished = counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING] > 0;
     *out = NULL;
     for (size_t i = 0; i < ranking->count; i++)
         json_array_append_new(ranks, rank_json(&ranking->items[i], i + 1));
     gerne_status status = trials_json(ctx, list, trials);
     if (status == GERNE_OK) {
-        json_t *counts = counts_json(list, &unfinished);
         *out = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:b},s:b,s:o,s:o,s:o,s:O,s:O,s:o,s:o}",
                          "gerne", gerne_version(), "kind", info->kind, "title", info->title,
                          "command", info->command, "selection", "metric", info->metric, "split",
                          info->split, "oracle", strcmp(info->split, "test") == 0, "complete",
-                         !unfinished && !info->more_to_come, "counts", counts, "notes",
+                         !unfinished && !info->more_to_come, "counts", counts_json(counts), "notes",
                          copy_array(info->notes), "parameters", parameters_json(trials), "trials",
                          trials, "ranking", ranks, "tables", copy_array(info->tables), "figures",
                          copy_array(info->figures));
@@ -159,6 +161,22 @@ gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_t
     json_decref(trials);
     json_decref(ranks);
     return status;
+}
+
+gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ...)
+{
+    char words[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(words, sizeof words, format, arguments);
+    va_end(arguments);
+    gn_mend_end(words);
+    for (size_t i = 0; i < json_array_size(notes); i++)
+        if (strcmp(json_string_value(json_array_get(notes, i)), words) == 0)
+            return GERNE_OK;
+    return json_array_append_new(notes, json_string(words)) == 0
+               ? GERNE_OK
+               : gn_fail(ctx, GERNE_ENOMEM, "no memory for notes");
 }
 
 gerne_status gn_study_write(gerne_ctx *ctx, const char *dir, const json_t *study)

@@ -16,6 +16,10 @@ GERNE_CHECKED gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *in
                                          const gn_trial_list *list, const gn_ranking *ranking,
                                          json_t **out);
 
+/* Adds a sentence to the notes, unless it is there already. */
+GERNE_CHECKED gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ...)
+    GN_PRINTF(3, 4);
+
 /* Writes it as DIR/study.json, whole or not at all. */
 GERNE_CHECKED gerne_status gn_study_write(gerne_ctx *ctx, const char *dir, const json_t *study);
 

@@ -20,7 +20,7 @@ static bool is_any(const char *key, const char *const *keys)
     return false;
 }
 
-/* Adds settings to others; a key of skip, or one that is in others already, is left out. */
+/* Adds settings to others; a key of skip, or one that is in others already, is skipped. */
 static gerne_status add_settings(gerne_ctx *ctx, gn_settings *to, const gn_settings *from,
                                  const char *const *skip)
 {
@@ -245,21 +245,30 @@ static gerne_status start_or_resume(gerne_ctx *ctx, const gn_claim *claim, const
     gerne_status status = gn_train_resume(ctx, path, NULL, results);
     if (status != GERNE_EDATA && status != GERNE_EUSAGE)
         return status;
-    gn_log(ctx, GERNE_LOG_WARNING, "trial %s starts anew: %s", claim->id, gerne_message(ctx));
+    gn_log(ctx, GERNE_LOG_WARNING, "restarting trial %s from scratch: %s", claim->id,
+           gerne_message(ctx));
     return start(ctx, claim->config, path, cache, results);
+}
+
+gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir, const char *id,
+                           const char *name, const char **out)
+{
+    const char *trials, *path;
+    GN_TRY(gn_path_join(ctx, arena, dir, "trials", &trials));
+    GN_TRY(gn_path_join(ctx, arena, trials, id, &path));
+    *out = path;
+    return name[0] ? gn_path_join(ctx, arena, path, name, out) : GERNE_OK;
 }
 
 static gerne_status run_trial(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
                               const char *cache, json_t **results)
 {
     gn_arena *arena;
-    const char *trials, *path = NULL, *config_path = NULL;
+    const char *path = NULL, *config_path = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = gn_path_join(ctx, arena, dir, "trials", &trials);
+    gerne_status status = gn_trial_path(ctx, arena, dir, claim->id, "", &path);
     if (status == GERNE_OK)
-        status = gn_path_join(ctx, arena, trials, claim->id, &path);
-    if (status == GERNE_OK)
-        status = gn_path_join(ctx, arena, path, "config.yaml", &config_path);
+        status = gn_trial_path(ctx, arena, dir, claim->id, "config.yaml", &config_path);
     if (status == GERNE_OK)
         status = start_or_resume(ctx, claim, path, config_path, cache, results);
     gn_arena_close(arena);

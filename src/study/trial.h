@@ -33,7 +33,7 @@ GERNE_CHECKED gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const 
 GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out,
                                            const char *cache, gn_run_config **config);
 
-/* Runs the claimed trial in DIR/trials/<id>, or goes on exactly where it stopped, and ends the
+/* Runs the claimed trial in DIR/trials/<id>, or resumes it exactly where it stopped, and ends the
  * claim. A run that fails by its own settings (it diverged, beta is out of bounds, its metric is
  * NaN) is a failed trial with its reason, and GERNE_OK here. What would hit every trial (the
  * system, the data, an interrupt) is returned, and the trial waits again. cache may be NULL. */
@@ -45,6 +45,10 @@ bool gn_trial_diverged(const gn_trial *trial);
 
 /* What a trial is called in a line for people: "method.beta=1 seed=0", or its tag and seed. */
 void gn_trial_words(const gn_trial *trial, char *buffer, size_t size);
+
+/* DIR/trials/ID/name, in the arena; the directory itself when name is "". */
+GERNE_CHECKED gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir,
+                                         const char *id, const char *name, const char **out);
 
 /* Removes weights and checkpoints from a trial's directory; its results stay. */
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id);

@@ -102,7 +102,7 @@ static gerne_status wait_for(worker *w, size_t others)
     snprintf(words, sizeof words, "waiting for %zu trial%s run by other processes", others,
              others == 1 ? "" : "s");
     if (report(w, words))
-        return gn_fail(w->ctx, GERNE_EINTERRUPTED, "%s was stopped", w->work->what);
+        return gn_fail(w->ctx, GERNE_EINTERRUPTED, "%s was interrupted", w->work->what);
     nanosleep(&moment, NULL);
     return GERNE_OK;
 }

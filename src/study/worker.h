@@ -17,7 +17,7 @@ typedef struct gn_study_work {
 } gn_study_work;
 
 /* Until every planned trial is done or failed, by us or by others. The context's progress hook
- * sees one job over all trials. GERNE_EINTERRUPTED: nothing is lost, the same call goes on. */
+ * sees one job over all trials. GERNE_EINTERRUPTED: nothing is lost, the same call resumes. */
 GERNE_CHECKED gerne_status gn_study_run(gerne_ctx *ctx, gn_ledger *ledger,
                                         const gn_study_work *work);
 

@@ -206,8 +206,8 @@ static gerne_status print_report(gn_tuner *t, const gn_trial_list *list, const g
     snprintf(title, sizeof title,
              "%s: %zu configurations, %zu trials; ranked by the mean %s on %s, in %%\n%s",
              t->config->method->name, t->points.count, list->count, t->metric, split_words(t),
-             is_oracle(t) ? "ORACLE: chosen with the labels that it is judged on (select.split)"
-                          : "the test split had no say in the choice");
+             is_oracle(t) ? "ORACLE: selected on the test split that it is judged on (select.split)"
+                          : "selected without the test split");
     GN_TRY(print_ranking(t, ranking, title, out));
     GN_TRY(print_warnings(t, list, out));
     GN_TRY(print_failures(t, list, out));
@@ -235,10 +235,9 @@ static gerne_status best_text(gn_tuner *t, const gn_ranking *ranking, gn_text *o
         status = gn_text_add(t->ctx, out, " over %zu seeds (sd %.2f, se %.2f)", best->done,
                              100 * best->figure.sd, 100 * best->figure.se);
     if (status == GERNE_OK)
-        status = gn_text_add(t->ctx, out, "%s\n",
-                             is_oracle(t) ? "\n# ORACLE: chosen with the labels that it is judged "
-                                            "on"
-                                          : "");
+        status = gn_text_add(
+            t->ctx, out, "%s\n",
+            is_oracle(t) ? "\n# ORACLE: selected on the test split that it is judged on" : "");
     if (status == GERNE_OK)
         status = add_caveats(t, ranking, "# ", out);
     if (status == GERNE_OK)
@@ -276,50 +275,46 @@ static size_t other_data(const gn_trial_list *list)
     return count;
 }
 
-/* Appends a note, if there is one to be made, and empties the text. */
-static void take_note(json_t *notes, gn_text *text)
+static gerne_status note_ties(gn_tuner *t, const gn_ranking *ranking, json_t *notes)
 {
-    if (text->size)
-        json_array_append_new(notes, json_string(text->bytes));
-    gn_text_clear(text);
+    gn_text text = {0};
+    gerne_status status = gn_ranking_describe_ties(t->ctx, ranking, &text);
+    if (status == GERNE_OK && text.size)
+        status = gn_study_note(t->ctx, notes, "%s", text.bytes);
+    gn_text_free(&text);
+    return status;
 }
 
 static gerne_status add_notes(gn_tuner *t, const gn_trial_list *list, const gn_ranking *ranking,
-                              gn_text *text, json_t *notes)
+                              json_t *notes)
 {
-    size_t failed = 0, warned = 0, other = other_data(list);
-    for (size_t i = 0; i < list->count; i++) {
-        const char *first;
-        failed += list->items[i].state == GN_TRIAL_FAILED;
-        warned += gn_result_warnings(list->items[i].results, &first) > 0;
-    }
-    GN_TRY(gn_text_add(t->ctx, text, "%s",
-                       is_oracle(t) ? "Oracle: the winner was chosen on the test split that it is "
-                                      "judged on (select.split: test)."
-                                    : "The winner was chosen on validation; the test split had no "
-                                      "say."));
-    take_note(notes, text);
-    GN_TRY(gn_ranking_describe_ties(t->ctx, ranking, text));
-    take_note(notes, text);
-    if (t->points.dropped)
-        GN_TRY(gn_text_add(t->ctx, text, "%zu configuration%s skipped: %s.", t->points.dropped,
-                           t->points.dropped == 1 ? " was" : "s were", t->points.example));
-    take_note(notes, text);
+    size_t counts[GN_TRIAL_STATES], warned = 0, other = other_data(list);
+    gn_trial_list_count(list, counts);
+    size_t failed = counts[GN_TRIAL_FAILED], dropped = t->points.dropped;
+    for (size_t i = 0; i < ranking->count; i++)
+        warned += ranking->items[i].warned;
+    GN_TRY(gn_study_note(t->ctx, notes, "%s",
+                         is_oracle(t)
+                             ? "Oracle: the winner was selected on the test split that it is "
+                               "judged on (select.split: test)."
+                             : "The winner was selected on validation, without the test split."));
+    GN_TRY(note_ties(t, ranking, notes));
+    if (dropped)
+        GN_TRY(gn_study_note(t->ctx, notes, "%zu configuration%s skipped: %s.", dropped,
+                             dropped == 1 ? " was" : "s were", t->points.example));
     if (warned)
-        GN_TRY(gn_text_add(t->ctx, text, "%zu trials warned; the ranking marks them.", warned));
-    take_note(notes, text);
+        GN_TRY(gn_study_note(t->ctx, notes, "%zu trial%s warned; ! marks them in the ranking.",
+                             warned, warned == 1 ? "" : "s"));
     if (failed)
-        GN_TRY(gn_text_add(t->ctx, text,
-                           "%zu trials failed; a configuration that lost a seed ranks behind those "
-                           "that did not.",
-                           failed));
-    take_note(notes, text);
+        GN_TRY(gn_study_note(t->ctx, notes,
+                             "%zu trial%s failed; a configuration that lost a seed ranks behind "
+                             "those that did not.",
+                             failed, failed == 1 ? "" : "s"));
     if (other)
-        GN_TRY(gn_text_add(t->ctx, text,
-                           "%zu trials saw other data than the first: the data changed during the "
-                           "study.",
-                           other));
-    take_note(notes, text);
+        GN_TRY(gn_study_note(t->ctx, notes,
+                             "%zu trial%s saw other data than the first: the data changed during "
+                             "the study.",
+                             other, other == 1 ? "" : "s"));
     return GERNE_OK;
 }
 
@@ -328,10 +323,9 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
 {
     char title[160];
     json_t *figures;
-    gn_text text = {0};
     GN_TRY(gn_tune_figures(t, ranking, &figures));
     json_t *notes = json_array();
-    gerne_status status = add_notes(t, list, ranking, &text, notes);
+    gerne_status status = add_notes(t, list, ranking, notes);
     snprintf(title, sizeof title, "Search over %zu configurations of %s", t->points.count,
              t->config->method->name);
     const gn_study_info info = {.kind = "tune",
@@ -344,7 +338,6 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
                                 .figures = figures};
     if (status == GERNE_OK)
         status = gn_study_json(t->ctx, &info, list, ranking, out);
-    gn_text_free(&text);
     json_decref(notes);
     json_decref(figures);
     if (status == GERNE_OK)
@@ -354,10 +347,10 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
 
 static bool is_finished(const gn_tuner *t, const gn_trial_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].state == GN_TRIAL_WAITING || list->items[i].state == GN_TRIAL_RUNNING)
-            return false;
-    return gn_tune_to_come(t) == 0 || list->count == 0;
+    size_t counts[GN_TRIAL_STATES];
+    gn_trial_list_count(list, counts);
+    return counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING] == 0 &&
+           (gn_tune_to_come(t) == 0 || list->count == 0);
 }
 
 static gerne_status all_failed(gn_tuner *t, const gn_trial_list *list)

@@ -9,22 +9,21 @@
 
 const gn_option gn_tune_option_table[] = {
     {"strategy", GN_CHOICE, OPTION(strategy), .fallback = "grid", .choices = "grid|random|halving",
-     .help = "every combination; configurations drawn at random; or such that compete in rungs"},
+     .help = "every combination; configurations drawn at random; or successive halving of those"},
     {"seeds", GN_INT, OPTION(seeds), .fallback = "3", .min = 1, .max = 1000,
      .help = "runs of each configuration, with seed, seed + 1, ..."},
     {"trials", GN_INT, OPTION(trials), .fallback = "16", .min = 1, .max = 10000,
      .help = "random, halving: configurations to draw"},
     {"seed", GN_INT, OPTION(seed), .fallback = "0", .min = 0, .max = 9e15,
-     .help = "random, halving: another number draws other configurations"},
+     .help = "random, halving: seed that draws the configurations"},
     {"beta_steps", GN_INT, OPTION(beta_steps), .fallback = "10", .min = 1, .max = GN_BETA_STEPS_MAX,
      .help = "grid: steps of 'method.beta: auto' from balance to its "
              "bound"},
     {"eta", GN_INT, OPTION(eta), .fallback = "3", .min = 2, .max = 100,
-     .help = "halving: one configuration of so many reaches the next rung, with so many times the "
-             "budget"},
+     .help = "halving: the best 1/eta of a rung are promoted, with eta times the budget"},
     {"rungs", GN_INT, OPTION(rungs), .fallback = "3", .min = 2, .max = 10,
-     .help = "halving: how many; the last has the configured budget and all seeds, the others one "
-             "seed"},
+     .help = "halving: number of rungs; the last has the configured budget and all seeds, the "
+             "others one seed"},
 };
 const size_t gn_tune_option_count = sizeof gn_tune_option_table / sizeof gn_tune_option_table[0];
 

@@ -33,7 +33,7 @@ typedef struct gn_tune_request {
 
 /* Runs what is left of the study and writes study.json and best.yaml into its directory. report
  * (may be NULL) receives the ranking for people, *study (may be NULL) the document of study.json, a
- * new reference. GERNE_EINTERRUPTED when the progress hook asked to stop: the same call goes on.
+ * new reference. GERNE_EINTERRUPTED when the progress hook asked to stop: the same call resumes.
  * GERNE_EDIVERGED when every trial failed. */
 GERNE_CHECKED gerne_status gn_tune(gerne_ctx *ctx, const gn_tune_request *request, gn_text *report,
                                    json_t **study);
