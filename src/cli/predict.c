@@ -23,7 +23,8 @@ static const gn_option options[] = {
 static const char help[] =
     "Runs a network over data and prints a CSV: index,y,a,split,pred,prob_<class>... with the\n"
     "original labels; index is the sample's row in its file or folder listing, y and a stay empty\n"
-    "where the data has none. 'gerne eval --predictions' reads it.\n"
+    "where the data has none, and images add their path as the last column, file. 'gerne eval\n"
+    "--predictions' reads it.\n"
     "\n"
     "  gerne predict runs/birds > test.csv\n"
     "  gerne predict runs/birds --data.dir photos --top 3\n"
