@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 enum { GROUPS_MAX = 4, DRAWS = 20000 };
 

@@ -17,7 +17,7 @@
 #include "data/fetch.h"
 #include "data/images.h"
 #include "nn/optimizer.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 static double now(void)
 {
@@ -118,7 +118,7 @@ static gerne_status open_trainer(gerne_ctx *ctx, const gn_dataset *dataset, size
 {
     gn_model_options model = {.arch = "resnet18"};
     gn_optimizer_options sgd = {.momentum = 0.9, .weight_decay = 0.01};
-    gn_sample_shape shape = {3, (int64_t)dataset->height, (int64_t)dataset->width};
+    gn_sample_shape shape = gn_dataset_shape(dataset);
     GN_TRY(gn_device_new(ctx, 2, GN_FP32, &t->device));
     GN_TRY(gn_network_new(ctx, t->device, &model, shape, 2, (int64_t)batch, &t->network));
     GN_TRY(gn_network_initialize(ctx, t->network, 1));
@@ -144,7 +144,7 @@ static gerne_status run_steps(gerne_ctx *ctx, gn_fetch *fetch, trainer *t, size_
 {
     uint32_t *indices;
     size_t submitted = 0;
-    const uint8_t *const *pixels;
+    const void *const *pixels;
     gn_outcome outcome = {0};
     double start = now();
     GN_TRY(gn_alloc(ctx, batch, sizeof *indices, "indices", &indices));
@@ -156,8 +156,8 @@ static gerne_status run_steps(gerne_ctx *ctx, gn_fetch *fetch, trainer *t, size_
         }
         GN_TRY(gn_fetch_wait(fetch, &pixels));
         if (t) {
-            t->samples.pixels = pixels;
-            GN_TRY(gn_weighted_pass(ctx, t->network, &t->samples, false, &outcome));
+            t->samples.fields[0] = pixels;
+            GN_TRY(gn_pass_step(ctx, t->network, &t->samples, NULL, false, &outcome));
             gn_optimizer_step(t->optimizer, 0.01);
         }
         gn_fetch_release(fetch);

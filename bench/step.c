@@ -15,18 +15,17 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "nn/optimizer.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 typedef struct workload {
     const char *name, *arch;
-    gn_sample_shape shape;
-    int64_t classes;
+    int64_t side, classes;
 } workload;
 
 static const workload workloads[] = {
-    {"mlp", "mlp", {3, 28, 28}, 10},
-    {"resnet18", "resnet18", {3, 32, 32}, 10},
-    {"resnet50", "resnet50", {3, 224, 224}, 2},
+    {"mlp", "mlp", 28, 10},
+    {"resnet18", "resnet18", 32, 10},
+    {"resnet50", "resnet50", 224, 2},
 };
 
 static gerne_ctx *ctx;
@@ -49,7 +48,7 @@ static double now(void)
 static void random_samples(gn_samples *s, size_t count, size_t bytes, int64_t classes)
 {
     uint8_t *pixels = malloc(count * bytes);
-    const uint8_t **pointers = malloc(count * sizeof *pointers);
+    const void **pointers = malloc(count * sizeof *pointers);
     int32_t *labels = malloc(count * sizeof *labels);
     float *weights = malloc(count * sizeof *weights);
     if (!pixels || !pointers || !labels || !weights)
@@ -62,7 +61,7 @@ static void random_samples(gn_samples *s, size_t count, size_t bytes, int64_t cl
         labels[i] = (int32_t)(i % (size_t)classes);
         weights[i] = (i < count / 2 ? -1.0f : 2.0f) * 2.0f / (float)count; /* beta = 1 */
     }
-    *s = (gn_samples){.count = count, .pixels = pointers, .labels = labels, .weights = weights};
+    *s = (gn_samples){.count = count, .fields = {pointers}, .labels = labels, .weights = weights};
     for (int c = 0; c < 3; c++)
         s->scale[c] = 1.0f / 255;
 }
@@ -76,13 +75,13 @@ static void run_step(gn_network *net, gn_optimizer *optimizer, const gn_samples 
         for (size_t first = 0; first < all->count; first += batch) {
             gn_samples part = *all;
             part.count = batch;
-            part.pixels += first;
+            part.fields[0] += first;
             part.labels += first;
             part.weights += first;
-            must(gn_weighted_pass(ctx, net, &part, first > 0, &outcome));
+            must(gn_pass_step(ctx, net, &part, NULL, first > 0, &outcome));
         }
     } else {
-        must(gn_weighted_pass(ctx, net, all, false, &outcome));
+        must(gn_pass_step(ctx, net, all, NULL, false, &outcome));
     }
     gn_optimizer_step(optimizer, 0.01);
 }
@@ -126,7 +125,8 @@ int main(int argc, char **argv)
     gn_optimizer *optimizer;
     gn_optimizer_options sgd = {.optimizer = GN_SGD, .momentum = 0.9, .weight_decay = 0.01};
     must(gn_device_new(ctx, 2, precision, &device));
-    must(gn_network_new(ctx, device, &options, w->shape, w->classes, batch, &net));
+    must(gn_network_new(ctx, device, &options, gn_pixels_shape(3, w->side, w->side), w->classes,
+                        batch, &net));
     must(gn_network_initialize(ctx, net, 1));
     must(gn_optimizer_new(ctx, &sgd, gn_network_trained(net), &optimizer));
     gn_samples samples;

@@ -1,5 +1,5 @@
 # Writes files into a C source, so that the installed program needs none of them:
-#   cmake -DOUTPUT=x.c -DFOLDER=... -DNAMES="a.csv,b.yaml" -DHEADER=study/paper.h -DTABLE=gn_paper_files -P embed.cmake
+#   cmake -DOUTPUT=x.c -DFOLDER=... -DNAMES="a.csv,b.yaml" -DHEADER=reproduce/paper.h -DTABLE=gn_paper_files -P embed.cmake
 # HEADER declares a struct {const char *name, *bytes; size_t size;} under the name gn_embedded_file;
 # TABLE ends with an empty entry. Bytes end in a zero that is not counted.
 string(REPLACE "," ";" names "${NAMES}")

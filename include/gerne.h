@@ -68,7 +68,7 @@ GERNE_API void gerne_set_log(gerne_ctx *ctx, gerne_log_fn *fn, void *user);
 typedef struct gerne_progress {
     const char *what;     /* the job, such as "train" or "download" */
     uint64_t done, total; /* total is 0 while unknown */
-    const char *detail;   /* "" or a few words, such as "loss 0.31" */
+    const char *detail;   /* "" or parts joined by ", ", the most important first */
 } gerne_progress;
 
 /* Called now and then during long work; a non-zero return stops it with GERNE_EINTERRUPTED. */

@@ -1,9 +1,11 @@
 #include "base/csv.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -21,11 +23,12 @@ struct gn_csv {
     gerne_ctx *ctx;
     gn_arena *arena; /* the file's name and the names of the columns */
     const char *file;
-    gn_map map; /* empty when the bytes are lent */
-    const unsigned char *at, *end;
-    size_t line, row_line; /* of the cursor, and of the row just read */
-    bool ends_cell[256];   /* separator, line ends, NUL */
-    bool row_waits;        /* without a header: the first row was read when opening */
+    gn_map map;    /* empty when the bytes are lent or of the standard input */
+    gn_text input; /* of the standard input, which cannot be mapped */
+    const unsigned char *at, *end, *body; /* body: the first row */
+    size_t line, row_line, body_line;     /* of the cursor, of the row just read, of the body */
+    bool ends_cell[256];                  /* separator, line ends, NUL */
+    bool row_waits; /* without a header: the first row was read when opening */
     char separator;
     size_t columns;
     const char **names;  /* by column */
@@ -214,21 +217,72 @@ static gerne_status skip_byte_order_mark(gn_csv *csv)
     return GERNE_OK;
 }
 
+/* Behind the quote that closes the one at the cursor, or the end. */
+static const unsigned char *skip_quoted(const unsigned char *at, const unsigned char *end)
+{
+    for (at++; at < end; at++) {
+        if (*at != '"')
+            continue;
+        if (at + 1 == end || at[1] != '"')
+            return at + 1;
+        at++; /* a doubled quote stands for one */
+    }
+    return end;
+}
+
+/* What the first row has most of outside of quotes; a comma when it has none. */
+static char find_separator(const gn_csv *csv)
+{
+    static const char candidates[] = {',', '\t', ';'};
+    size_t counts[sizeof candidates] = {0}, best = 0;
+    const unsigned char *at = csv->at;
+    while (at < csv->end && (*at == '\n' || *at == '\r'))
+        at++;
+    for (bool starts = true; at < csv->end && *at != '\n' && *at != '\r';) {
+        if (starts && *at == '"') {
+            at = skip_quoted(at, csv->end);
+            starts = false;
+            continue;
+        }
+        starts = false;
+        for (size_t i = 0; i < sizeof candidates; i++)
+            if (*at == (unsigned char)candidates[i]) {
+                counts[i]++;
+                starts = true;
+            }
+        at++;
+    }
+    for (size_t i = 1; i < sizeof candidates; i++)
+        if (counts[i] > counts[best])
+            best = i;
+    return candidates[best];
+}
+
 static gerne_status start(gn_csv *csv, const gn_csv_options *options)
 {
-    csv->separator = options && options->separator ? options->separator : ',';
-    csv->ends_cell[(unsigned char)csv->separator] = true;
-    csv->ends_cell['\n'] = csv->ends_cell['\r'] = csv->ends_cell['\0'] = true;
     csv->line = csv->row_line = 1;
     GN_TRY(skip_byte_order_mark(csv));
-    bool more;
+    csv->separator = options && options->separator ? options->separator : find_separator(csv);
+    csv->ends_cell[(unsigned char)csv->separator] = true;
+    csv->ends_cell['\n'] = csv->ends_cell['\r'] = csv->ends_cell['\0'] = true;
+    bool more, no_header = options && options->no_header;
+    csv->body = csv->at;
     GN_TRY(read_row(csv, &more));
     if (!more)
         return gn_fail(csv->ctx, GERNE_EDATA, "%s is empty", csv->file);
-    bool no_header = options && options->no_header;
+    if (!no_header)
+        csv->body = csv->at;
+    csv->body_line = no_header ? 1 : csv->line;
     GN_TRY(take_names(csv, no_header));
     csv->row_waits = no_header;
     return GERNE_OK;
+}
+
+void gn_csv_rewind(gn_csv *csv)
+{
+    csv->at = csv->body;
+    csv->line = csv->body_line;
+    csv->row_waits = false;
 }
 
 static gerne_status reader_new(gerne_ctx *ctx, const char *name, gn_csv **out)
@@ -269,18 +323,35 @@ gerne_status gn_csv_open_bytes(gerne_ctx *ctx, const char *name, const void *byt
     return reader_start(csv, bytes, size, options, out);
 }
 
+static gerne_status read_standard_input(gn_csv *csv)
+{
+    enum { CHUNK = 1 << 16 };
+    gn_text *text = &csv->input;
+    for (;;) {
+        GN_TRY(gn_grow(csv->ctx, &text->bytes, &text->capacity, text->size + CHUNK, 1, csv->file));
+        ssize_t got = read(STDIN_FILENO, text->bytes + text->size, CHUNK);
+        if (got < 0 && errno != EINTR)
+            return gn_fail_errno(csv->ctx, GERNE_EIO, "cannot read %s", csv->file);
+        if (got == 0)
+            return GERNE_OK;
+        text->size += got > 0 ? (size_t)got : 0;
+    }
+}
+
 gerne_status gn_csv_open(gerne_ctx *ctx, const char *path, const gn_csv_options *options,
                          gn_csv **out)
 {
     *out = NULL;
     gn_csv *csv;
-    GN_TRY(reader_new(ctx, path, &csv));
-    gerne_status status = gn_map_open(ctx, path, &csv->map);
+    bool piped = strcmp(path, "-") == 0;
+    GN_TRY(reader_new(ctx, piped ? "the standard input" : path, &csv));
+    gerne_status status = piped ? read_standard_input(csv) : gn_map_open(ctx, path, &csv->map);
     if (status != GERNE_OK) {
         gn_csv_close(csv);
         return status;
     }
-    return reader_start(csv, csv->map.bytes, csv->map.size, options, out);
+    return piped ? reader_start(csv, csv->input.bytes, csv->input.size, options, out)
+                 : reader_start(csv, csv->map.bytes, csv->map.size, options, out);
 }
 
 void gn_csv_close(gn_csv *csv)
@@ -288,6 +359,7 @@ void gn_csv_close(gn_csv *csv)
     if (!csv)
         return;
     gn_map_close(&csv->map);
+    gn_text_free(&csv->input);
     gn_free(csv->row);
     gn_free(csv->cells);
     gn_arena_close(csv->arena);
@@ -327,6 +399,17 @@ gerne_status gn_csv_require(gn_csv *csv, const char *name, size_t *column)
     gn_fail(csv->ctx, GERNE_EDATA, "%s has no column '%s'", csv->file, name);
     gn_hint(csv->ctx, "its columns are %s%s", list, csv->columns > SHOWN ? ", ..." : "");
     return GERNE_EDATA;
+}
+
+gerne_status gn_csv_require_flag(gn_csv *csv, const char *name, const char *flag, size_t *column)
+{
+    gerne_status status = gn_csv_require(csv, name, column);
+    if (status != GERNE_EDATA)
+        return status;
+    char columns[600];
+    snprintf(columns, sizeof columns, "%s", gerne_hint(csv->ctx));
+    gn_hint(csv->ctx, "--%s NAME names another; %s", flag, columns);
+    return status;
 }
 
 const char *gn_csv_cell(const gn_csv *csv, size_t column)

@@ -1,6 +1,7 @@
 /* csv.h - a streaming reader of CSV files (RFC 4180), one row in memory at a time.
  *
- * Quoted cells, doubled quotes, line ends inside quotes, CRLF, a lone CR and a UTF-8 byte order
+ * Cells are separated by commas, tabs or semicolons: whichever the first row has most of. Quoted
+ * cells, doubled quotes, line ends inside quotes, CRLF, a lone CR and a UTF-8 byte order
  * mark are understood; blank lines are skipped, except that in a file with a single column a blank
  * line before other rows is an empty cell. Whatever does not fit is refused with file and line.
  *
@@ -25,10 +26,11 @@ typedef struct gn_csv gn_csv;
 
 typedef struct gn_csv_options {
     bool no_header; /* the first row is data; the columns are called "1", "2", ... */
-    char separator; /* 0 stands for a comma */
+    char separator; /* 0: found in the first row */
 } gn_csv_options;
 
-/* Opens the file and reads its header; options may be NULL. The context is lent to the reader. */
+/* Opens the file ("-" is the standard input) and reads its header; options may be NULL. The context
+ * is lent to the reader. */
 GERNE_CHECKED gerne_status gn_csv_open(gerne_ctx *ctx, const char *path,
                                        const gn_csv_options *options, gn_csv **out);
 
@@ -47,6 +49,13 @@ ptrdiff_t gn_csv_column(const gn_csv *csv, const char *name);
 /* The same; a missing column is GERNE_EDATA and a hint tells which there are. */
 GERNE_CHECKED gerne_status gn_csv_require(gn_csv *csv, const char *name, size_t *column);
 
+/* The same, and the hint also names the flag that chooses another column. */
+GERNE_CHECKED gerne_status gn_csv_require_flag(gn_csv *csv, const char *name, const char *flag,
+                                               size_t *column);
+
+/* Back to before the first row. */
+void gn_csv_rewind(gn_csv *csv);
+
 /* Reads the next row; *more is false after the last one. */
 GERNE_CHECKED gerne_status gn_csv_next(gn_csv *csv, bool *more);
 
@@ -56,7 +65,7 @@ const char *gn_csv_cell(const gn_csv *csv, size_t column);
 /* The line on which the row just read starts, counted from 1. */
 size_t gn_csv_line(const gn_csv *csv);
 
-/* Fails with "FILE.csv, line 7, column 'y': ..."; a negative column is left out. */
+/* Fails with "FILE.csv, line 7, column 'y': ..."; a negative column is not named. */
 gerne_status gn_csv_fail(gn_csv *csv, gerne_status status, ptrdiff_t column, const char *format,
                          ...) GN_PRINTF(4, 5);
 #ifdef __clang_analyzer__ /* as in base/status.h */

@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { DIGITS = 15 };
 
@@ -9,16 +10,60 @@ json_t *gn_json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+json_t *gn_json_interval(gn_interval interval)
+{
+    if (isnan(interval.lo))
+        return json_null();
+    return json_pack("[o, o]", gn_json_number(interval.lo), gn_json_number(interval.hi));
+}
+
+/* Appends value, which is given away; drops the whole list when it cannot. */
+static void append(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) != 0) {
+        json_decref(*list);
+        *list = NULL;
+    }
+}
+
 json_t *gn_json_matrix(const double *values, size_t rows, size_t columns)
 {
     json_t *matrix = json_array();
     for (size_t i = 0; i < rows; i++) {
         json_t *row = json_array();
         for (size_t j = 0; j < columns; j++)
-            json_array_append_new(row, gn_json_number(values[i * columns + j]));
-        json_array_append_new(matrix, row);
+            append(&row, gn_json_number(values[i * columns + j]));
+        append(&matrix, row);
     }
     return matrix;
+}
+
+json_t *gn_json_counts(const uint64_t *counts, size_t rows, size_t columns)
+{
+    json_t *matrix = json_array();
+    for (size_t i = 0; i < rows; i++) {
+        json_t *row = json_array();
+        for (size_t j = 0; j < columns; j++)
+            append(&row, json_integer((json_int_t)counts[i * columns + j]));
+        append(&matrix, row);
+    }
+    return matrix;
+}
+
+json_t *gn_json_names(const char *const *names, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%zu", i);
+        append(&list, json_string(names ? names[i] : number));
+    }
+    return list;
+}
+
+bool gn_json_put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
 }
 
 typedef struct sink {

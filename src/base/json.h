@@ -1,16 +1,31 @@
-/* json.h - what jansson leaves to its callers: numbers that may be infinite, errors, printing. */
+/* json.h - what jansson leaves to its callers: numbers that may be infinite, lists, printing.
+ *
+ * Functions that return a json_t give a new reference, or NULL without memory; jansson takes a NULL
+ * value as a failure, so that it shows at the latest when the document is printed.
+ */
 #ifndef GN_BASE_JSON_H
 #define GN_BASE_JSON_H
 
 #include <jansson.h>
 
+#include "base/statistics.h"
 #include "base/text.h"
 
-/* A number with 15 digits, or null when it is infinite or NaN. New reference. */
+/* A number with 15 digits, or null when it is infinite or NaN. */
 json_t *gn_json_number(double value);
 
-/* A [rows][columns] array of numbers. New reference, or NULL without memory. */
+/* [lo, hi], or null when there is none (NaN). */
+json_t *gn_json_interval(gn_interval interval);
+
+/* [rows][columns] arrays of numbers, of whole numbers. */
 json_t *gn_json_matrix(const double *values, size_t rows, size_t columns);
+json_t *gn_json_counts(const uint64_t *counts, size_t rows, size_t columns);
+
+/* A list of texts; names NULL stands for the numbers from 0. */
+json_t *gn_json_names(const char *const *names, size_t count);
+
+/* Sets key to value, which is given away; false without memory. */
+bool gn_json_put(json_t *object, const char *key, json_t *value);
 
 /* Appends the document in the one form that we write: indented, keys in order of insertion. */
 GERNE_CHECKED gerne_status gn_json_print(gerne_ctx *ctx, const json_t *json, gn_text *out);

@@ -177,6 +177,14 @@ static bool starts_character(char byte)
     return ((unsigned char)byte & 0xc0) != 0x80;
 }
 
+uint64_t gn_text_hash(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash ^ hash >> 32;
+}
+
 int gn_text_width(const char *text)
 {
     int width = 0;

@@ -25,6 +25,10 @@ bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
 
+/* A hash of the text (FNV-1a, its upper half folded in): the same everywhere, not against malice.
+ */
+uint64_t gn_text_hash(const char *text);
+
 /* Columns that the text takes on a terminal: its characters (bytes that do not continue a UTF-8
  * sequence), each taken for one column wide. */
 int gn_text_width(const char *text);

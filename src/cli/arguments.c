@@ -99,9 +99,9 @@ gerne_status gn_command_line(gn_cli *cli, const char *command, const char **out)
 
 static const gn_option common_options[] = {
     {"json", GN_BOOL, offsetof(gn_cli, json), .fallback = "false",
-     .help = "print one JSON document on the standard output", .flags = GN_NO_HASH},
+     .help = "print one JSON document to standard output", .flags = GN_NO_HASH},
     {"quiet", GN_BOOL, offsetof(gn_cli, quiet), .fallback = "false",
-     .help = "print no progress and no log lines", .flags = GN_NO_HASH},
+     .help = "suppress progress and log lines", .flags = GN_NO_HASH},
 };
 
 gerne_status gn_add_common_options(gn_cli *cli)
@@ -115,4 +115,16 @@ gerne_status gn_setup_command(gn_cli *cli, const gn_command *command)
     if (command->setup)
         GN_TRY(command->setup(cli));
     return gn_add_common_options(cli);
+}
+
+gerne_status gn_visit_options(const gn_cli *cli, const gn_command *command, gn_option_visit *visit,
+                              void *user)
+{
+    gn_cli other = {.ctx = cli->ctx, .arena = cli->arena};
+    GN_TRY(gn_config_new(cli->ctx, &other.config));
+    gerne_status status = gn_setup_command(&other, command);
+    if (status == GERNE_OK)
+        status = gn_config_visit(other.config, visit, user);
+    gn_config_close(other.config);
+    return status;
 }

@@ -2,18 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/csv.h"
+#include "base/file.h"
 #include "cli/command.h"
 #include "data/dataset.h"
+#include "data/label_table.h"
 #include "debias/audit.h"
 #include "debias/groups.h"
-#include "debias/tally.h"
-
-/* More different values than this are measurements or names, not labels. */
-enum { LABEL_LIMIT = 10000 };
 
 typedef struct audit_options {
     const char *y, *a, *split;
+    int missing;
     bool strict;
     gn_data_options data;
 } audit_options;
@@ -21,11 +19,15 @@ typedef struct audit_options {
 static const gn_option options[] = {
     {"y", GN_TEXT, offsetof(audit_options, y), .fallback = "y",
      .help = "name of the column with the class"},
-    {"a", GN_TEXT, offsetof(audit_options, a), .fallback = "a",
-     .help = "name of the column with the attribute"},
+    {"a", GN_TEXT, offsetof(audit_options, a),
+     .help =
+         "name of the column with the attribute (default: a; without one, columns of few values "
+         "are ranked and the first is audited)"},
     {"split", GN_TEXT, offsetof(audit_options, split),
-     .help = "audit only the rows with this text in column 'split'; with data.* keys the split "
-             "(train, val, test, all; default train)"},
+     .help = "audit the rows with this value of column 'split', or all (default: train, where the "
+             "data has splits)"},
+    {"missing", GN_CHOICE, offsetof(audit_options, missing), .fallback = "error",
+     .choices = GN_MISSING_CHOICES, .help = GN_MISSING_HELP},
     {"strict", GN_BOOL, offsetof(audit_options, strict), .fallback = "false",
      .help = "gate: exit with 3 when the data is biased"},
 };
@@ -39,108 +41,11 @@ static gerne_status setup(gn_cli *cli)
     return gn_data_options_add(cli->ctx, cli->config, &given->data);
 }
 
-/* ---- the groups of a CSV file ---- */
-
-typedef struct columns {
-    size_t y, a, split;
-    bool by_split;
-} columns;
-
-static gerne_status find_columns(gn_cli *cli, gn_csv *csv, columns *out)
-{
-    const audit_options *given = cli->options;
-    if (strcmp(given->y, given->a) == 0)
-        return gn_fail(cli->ctx, GERNE_EUSAGE, "class and attribute are the same column '%s'",
-                       given->y);
-    gerne_status status = gn_csv_require(csv, given->y, &out->y);
-    const char *key = "y";
-    if (status == GERNE_OK) {
-        status = gn_csv_require(csv, given->a, &out->a);
-        key = "a";
-    }
-    if (status != GERNE_OK) {
-        char known[600];
-        snprintf(known, sizeof known, "%s", gerne_hint(cli->ctx));
-        gn_hint(cli->ctx, "name another with --%s; %s", key, known);
-        return status;
-    }
-    out->by_split = given->split != NULL;
-    if (out->by_split)
-        return gn_csv_require(csv, "split", &out->split);
-    if (gn_csv_column(csv, "split") >= 0)
-        gn_log(cli->ctx, GERNE_LOG_INFO,
-               "note: all splits are audited together; '--split train' takes those rows alone");
-    return GERNE_OK;
-}
-
-static gerne_status add_label(gerne_ctx *ctx, gn_csv *csv, size_t column, gn_labels *labels,
-                              uint32_t *number)
-{
-    gerne_status status = gn_labels_add(ctx, labels, gn_csv_cell(csv, column), number);
-    if (status == GERNE_EDATA)
-        gn_csv_fail(csv, status, (ptrdiff_t)column, "%s", gerne_message(ctx));
-    return status;
-}
-
-static gerne_status count_rows(gn_cli *cli, gn_csv *csv, const columns *at, gn_tally *tally)
-{
-    const audit_options *given = cli->options;
-    for (;;) {
-        bool more;
-        GN_TRY(gn_csv_next(csv, &more));
-        if (!more)
-            return GERNE_OK;
-        if (at->by_split && strcmp(gn_csv_cell(csv, at->split), given->split) != 0)
-            continue;
-        uint32_t y, a;
-        GN_TRY(add_label(cli->ctx, csv, at->y, tally->y, &y));
-        GN_TRY(add_label(cli->ctx, csv, at->a, tally->a, &a));
-        GN_TRY(gn_tally_count(cli->ctx, tally, y, a));
-    }
-}
-
-static gerne_status check_rows(gn_cli *cli, const char *path, const gn_tally *tally)
-{
-    const audit_options *given = cli->options;
-    uint32_t classes = gn_labels_count(tally->y);
-    if (classes == 0 && given->split)
-        return gn_fail(cli->ctx, GERNE_EDATA, "%s has no rows with split '%s'", path, given->split);
-    if (classes == 0)
-        return gn_fail(cli->ctx, GERNE_EDATA, "%s has no rows after its header", path);
-    if (classes > 1)
-        return GERNE_OK;
-    gn_fail(cli->ctx, GERNE_EDATA, "%s, column '%s': all rows have the same class", path, given->y);
-    gn_hint(cli->ctx,
-            "bias is a class that can be guessed from an attribute; it takes two classes");
-    return GERNE_EDATA;
-}
-
-static gerne_status count_csv(gn_cli *cli, const char *path, gn_tally *tally)
-{
-    gn_csv *csv;
-    columns at = {0};
-    GN_TRY(gn_csv_open(cli->ctx, path, NULL, &csv));
-    gerne_status status = find_columns(cli, csv, &at);
-    if (status == GERNE_OK)
-        status = count_rows(cli, csv, &at, tally);
-    if (status == GERNE_OK)
-        status = check_rows(cli, path, tally);
-    gn_csv_close(csv);
-    return status;
-}
-
-static gerne_status groups_of_csv(gn_cli *cli, const char *path, gerne_groups **out)
-{
-    *out = NULL;
-    gn_tally tally;
-    gerne_status status = gn_tally_start(cli->ctx, LABEL_LIMIT, &tally);
-    if (status == GERNE_OK)
-        status = count_csv(cli, path, &tally);
-    if (status == GERNE_OK)
-        status = gn_tally_finish(cli->ctx, &tally, out);
-    gn_tally_free(&tally);
-    return status;
-}
+/* What is audited, wherever it comes from. */
+typedef struct subject {
+    const char *name;
+    gn_label_table table;
+} subject;
 
 /* ---- the groups of a dataset ---- */
 
@@ -156,11 +61,10 @@ static gerne_status check_dataset(gn_cli *cli, const gn_dataset *dataset)
     return GERNE_EUSAGE;
 }
 
-/* The counts of the split that was asked for; all splits together for "all". */
-static gerne_status count_dataset(gn_cli *cli, const gn_dataset *dataset, int64_t *counts)
+/* The counts of a split; all splits together for "all". */
+static gerne_status count_dataset(gn_cli *cli, const gn_dataset *dataset, const char *wanted,
+                                  int64_t *counts)
 {
-    const audit_options *given = cli->options;
-    const char *wanted = given->split ? given->split : "train";
     size_t groups = (size_t)dataset->classes * dataset->attributes;
     uint64_t *part;
     bool found = false;
@@ -182,26 +86,34 @@ static gerne_status count_dataset(gn_cli *cli, const gn_dataset *dataset, int64_
     return gn_fail(cli->ctx, GERNE_EDATA, "the data have no samples in split '%s'", wanted);
 }
 
-static gerne_status groups_of_dataset(gn_cli *cli, gerne_groups **out)
+static gerne_status groups_of_split(gn_cli *cli, const gn_dataset *dataset, const char *split,
+                                    gerne_groups **out)
 {
-    audit_options *given = cli->options;
-    gn_dataset *dataset;
     int64_t *counts;
-    *out = NULL;
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, (size_t)dataset->classes * dataset->attributes,
+                          sizeof *counts, &counts));
+    GN_TRY(count_dataset(cli, dataset, split, counts));
+    GN_TRY(gerne_groups_from_counts(cli->ctx, counts, dataset->classes, dataset->attributes, out));
+    return gerne_groups_set_names(cli->ctx, *out, dataset->class_names, dataset->attribute_names);
+}
+
+static gerne_status read_dataset(gn_cli *cli, subject *out)
+{
+    const audit_options *given = cli->options;
+    gn_dataset *dataset;
+    gn_label_table *table = &out->table;
+    const char *split = given->split ? given->split : "train";
     GN_TRY(gn_dataset_open(cli->ctx, &given->data, &dataset));
     gerne_status status = check_dataset(cli, dataset);
     if (status == GERNE_OK)
-        status =
-            gn_arena_alloc(cli->ctx, cli->arena, (size_t)dataset->classes * dataset->attributes,
-                           sizeof *counts, &counts);
-    if (status == GERNE_OK)
-        status = count_dataset(cli, dataset, counts);
-    if (status == GERNE_OK)
-        status =
-            gerne_groups_from_counts(cli->ctx, counts, dataset->classes, dataset->attributes, out);
-    if (status == GERNE_OK)
-        status =
-            gerne_groups_set_names(cli->ctx, *out, dataset->class_names, dataset->attribute_names);
+        status = groups_of_split(cli, dataset, split, &table->groups);
+    bool part = status == GERNE_OK && gerne_groups_total(table->groups) < dataset->n;
+    if (part) {
+        table->split = split;
+        status = groups_of_split(cli, dataset, "all", &table->all);
+    }
+    table->y = given->data.y;
+    table->a = given->data.a;
     gn_dataset_close(dataset);
     return status;
 }
@@ -219,65 +131,191 @@ static gerne_status check_columns_unused(gn_cli *cli)
 {
     static const char *const keys[] = {"y", "a"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (gn_config_origin(cli->config, keys[i]) != GN_DEFAULT) {
+        if (gn_settings_find(&cli->flags, keys[i])) {
             gn_fail(cli->ctx, GERNE_EUSAGE, "--%s names a column, but no file is given", keys[i]);
             gn_hint(cli->ctx, "gerne audit FILE.csv --y COLUMN --a COLUMN; columns of other data "
                               "are named by --data.y and --data.a");
             return GERNE_EUSAGE;
         }
+    if (gn_settings_find(&cli->flags, "missing"))
+        return gn_fail(cli->ctx, GERNE_EUSAGE,
+                       "--missing is for a file or folder; of other data it is --data.missing");
     return GERNE_OK;
 }
 
-/* ---- what is said about groups, wherever they come from ---- */
+/* ---- a folder of images ---- */
 
-static gerne_status report(gn_cli *cli, const char *name, const gerne_groups *groups)
+/* The argument and the flags of a file stand for the data.* keys, which may not be given twice. */
+static gerne_status take_folder(gn_cli *cli, const char *path)
+{
+    audit_options *given = cli->options;
+    static const char *const taken[] = {"data.dir", "data.y", "data.a", "data.missing"};
+    static const char *const by[] = {NULL, "y", "a", "missing"};
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        if (gn_settings_find(&cli->flags, taken[i]) &&
+            (!by[i] || gn_settings_find(&cli->flags, by[i])))
+            return gn_fail(cli->ctx, GERNE_EUSAGE, "both %s%s and --%s are given",
+                           by[i] ? "--" : "a folder", by[i] ? by[i] : "", taken[i]);
+    given->data.dir = path;
+    if (!gn_settings_find(&cli->flags, "data.format"))
+        given->data.format = GN_DATA_IMAGES;
+    if (gn_settings_find(&cli->flags, "y"))
+        given->data.y = given->y;
+    if (gn_settings_find(&cli->flags, "a"))
+        given->data.a = given->a;
+    if (gn_settings_find(&cli->flags, "missing"))
+        given->data.missing = given->missing;
+    return GERNE_OK;
+}
+
+/* ---- what is said about it ---- */
+
+static json_t *ranking_json(const gn_label_table *table)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < table->ranked; i++) {
+        const gn_ranked_column *c = &table->ranking[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:I, s:o, s:o, s:o, s:s}", "column", c->name, "values",
+                            (json_int_t)c->values, "cramers_v_unbiased",
+                            gn_json_number(c->association.cramers_v_unbiased), "cramers_v",
+                            gn_json_number(c->association.cramers_v), "attribute_only_accuracy",
+                            gn_json_number(c->association.attribute_only), "verdict",
+                            gn_verdict_text(gn_verdict_of(&c->association))));
+    }
+    return list;
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static gerne_status print_json(gn_cli *cli, const subject *s, const gn_audit *audit,
+                               const gn_audit *all)
+{
+    json_t *json;
+    GN_TRY(gn_audit_json(cli->ctx, audit, &json));
+    json_object_set_new(json, "class_column", text_or_null(s->table.y));
+    json_object_set_new(json, "attribute_column", text_or_null(s->table.a));
+    json_object_set_new(json, "split", text_or_null(s->table.split));
+    if (s->table.all)
+        json_object_set_new(json, "all_splits",
+                            json_pack("{s:I, s:s, s:o}", "n", (json_int_t)all->groups->total,
+                                      "verdict", gn_verdict_text(all->verdict), "cramers_v",
+                                      gn_json_number(all->association.cramers_v)));
+    if (s->table.ranking)
+        json_object_set_new(json, "columns", ranking_json(&s->table));
+    return gn_output_json(cli, json);
+}
+
+static gerne_status print_ranking(gn_cli *cli, const gn_label_table *table)
+{
+    enum { SHOWN = 20, NAME = 28 };
+    gn_text *out = &cli->output;
+    GN_TRY(gn_text_add(cli->ctx, out,
+                       "Which column is the shortcut? By Cramer's V with '%s', less what chance "
+                       "gives\n",
+                       table->y));
+    for (size_t i = 0; i < table->ranked && i < SHOWN; i++) {
+        const gn_ranked_column *c = &table->ranking[i];
+        GN_TRY(gn_text_add(cli->ctx, out, "  %2zu  ", i + 1));
+        GN_TRY(gn_text_add_cell(cli->ctx, out, c->name, NAME));
+        GN_TRY(gn_text_add(cli->ctx, out, "  %6.3f  %3u values%s\n",
+                           c->association.cramers_v_unbiased, c->values,
+                           strcmp(c->name, table->a) == 0 ? "  audited below" : ""));
+    }
+    if (table->ranked > SHOWN)
+        GN_TRY(
+            gn_text_add(cli->ctx, out, "  and %zu more; --json has them\n", table->ranked - SHOWN));
+    return gn_text_add(cli->ctx, out, "  --a COLUMN audits another one.\n\n");
+}
+
+static gerne_status print_text(gn_cli *cli, const subject *s, const gn_audit *audit,
+                               const gn_audit *all)
+{
+    const gn_label_table *table = &s->table;
+    gn_text title = {0};
+    if (table->ranked > 1)
+        GN_TRY(print_ranking(cli, table));
+    gerne_status status = table->split
+                              ? gn_text_add(cli->ctx, &title, "%s, split %s", s->name, table->split)
+                              : gn_text_add(cli->ctx, &title, "%s", s->name);
+    if (status == GERNE_OK)
+        status = gn_audit_print(cli->ctx, audit, title.bytes, table->y, table->a, &cli->output);
+    gn_text_free(&title);
+    GN_TRY(status);
+    if (!table->all)
+        return GERNE_OK;
+    return gn_text_add(cli->ctx, &cli->output,
+                       "All splits together: %llu samples, Cramer's V %.3f, %s; --split all audits "
+                       "them.\n",
+                       (unsigned long long)all->groups->total, all->association.cramers_v,
+                       gn_verdict_text(all->verdict));
+}
+
+static gerne_status report(gn_cli *cli, const subject *s)
 {
     const audit_options *given = cli->options;
-    gn_audit audit;
-    GN_TRY(gn_audit_of(cli->ctx, groups, &audit));
+    gn_audit audit, all = {0};
+    GN_TRY(gn_audit_of(cli->ctx, s->table.groups, &audit));
+    if (s->table.all)
+        GN_TRY(gn_audit_of(cli->ctx, s->table.all, &all));
     cli->gate_failed = given->strict && audit.verdict != GN_UNBIASED;
-    if (!cli->json)
-        return gn_audit_print(cli->ctx, &audit, name, &cli->output);
-    json_t *json;
-    GN_TRY(gn_audit_json(cli->ctx, &audit, &json));
-    return gn_output_json(cli, json);
+    return cli->json ? print_json(cli, s, &audit, &all) : print_text(cli, s, &audit, &all);
+}
+
+static gerne_status read_file(gn_cli *cli, const char *path, subject *out)
+{
+    const audit_options *given = cli->options;
+    const gn_label_columns columns = {
+        .y = given->y, .a = given->a, .split = given->split, .missing = given->missing};
+    return gn_label_table_read(cli->ctx, path, &columns, &out->table);
 }
 
 static gerne_status run(gn_cli *cli)
 {
     const audit_options *given = cli->options;
-    bool keys = has_data_keys(cli), dataset = cli->argument_count == 0;
-    if (!dataset && keys)
+    const char *argument = cli->argument_count ? cli->arguments[0] : NULL;
+    bool keys = has_data_keys(cli), folder = argument && gn_is_directory(argument);
+    if (argument && keys && !folder)
         return gn_fail(cli->ctx, GERNE_EUSAGE,
                        "both a file and data.* keys are given; one of them is enough");
-    if (dataset)
+    if (folder)
+        GN_TRY(take_folder(cli, argument));
+    else if (!argument)
         GN_TRY(check_columns_unused(cli));
-    if (dataset && !keys)
+    if (!argument && !keys)
         gn_log(cli->ctx, GERNE_LOG_INFO,
                "note: neither a file nor data.* keys are given: this is the embedded synthetic "
                "data; 'gerne audit FILE.csv --y COLUMN --a COLUMN' audits your own");
-    gerne_groups *groups;
-    const char *name = dataset ? gn_data_format_name(given->data.format) : cli->arguments[0];
-    GN_TRY(dataset ? groups_of_dataset(cli, &groups) : groups_of_csv(cli, name, &groups));
-    gerne_status status = report(cli, name, groups);
-    gerne_groups_close(groups);
+    subject s = {.name = argument ? argument : gn_data_format_name(given->data.format)};
+    gerne_status status =
+        argument && !folder ? read_file(cli, argument, &s) : read_dataset(cli, &s);
+    if (status == GERNE_OK)
+        status = report(cli, &s);
+    gn_label_table_free(&s.table);
     return status;
 }
 
 const gn_command gn_command_audit = {
     .name = "audit",
-    .arguments = "[FILE.csv] [data.* keys]",
+    .arguments = "[FILE.csv|FOLDER] [data.* keys]",
     .summary = "Tell whether data invites a shortcut, and what to do about it",
-    .help = "Reads the class and the attribute of every sample from a CSV file with a header, and\n"
+    .help = "Reads the class and the attribute of every sample from a CSV file with a header, a\n"
+            "folder of images or other data, and\n"
             "says how the groups (class y with attribute a) are filled, how well the attribute\n"
             "predicts the class, whether the smallest groups suffice, and which extrapolation\n"
             "factors beta are worth trying. Labels may be numbers or words.\n"
             "\n"
-            "  gerne audit metadata.csv --y bird --a background --split train\n"
+            "  gerne audit metadata.csv --y bird --a background\n"
+            "  gerne audit metadata.csv --y bird     (ranks the columns: which is the shortcut?)\n"
             "  gerne audit labels.csv --strict || echo biased\n"
-            "  gerne audit --data.format images --data.dir waterbirds\n"
-            "  gerne audit                        (the embedded synthetic data)\n"
+            "  gerne audit photos                    (a folder of images)\n"
+            "  gerne audit --data.format images --data.dir waterbirds --data.preset waterbirds\n"
+            "  gerne audit                           (the embedded synthetic data)\n"
             "\n"
+            "Data with splits is judged by its training split; all splits together are mentioned.\n"
             "The verdict goes by Cramer's V: unbiased below 0.1, strongly biased from 0.5.\n",
     .max_arguments = 1,
     .setup = setup,

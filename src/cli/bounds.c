@@ -16,11 +16,12 @@ static const gn_option table[] = {
     {"counts", GN_TEXT, offsetof(bounds_options, counts), .flags = GN_REQUIRED,
      .help = "samples per group: classes separated by ';', attributes by ','"},
     {"c", GN_REAL, offsetof(bounds_options, c), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_OPEN_MIN, .help = "how far the less biased batch goes towards balance"},
+     .flags = GN_OPEN_MIN,
+     .help = "how far the less biased batch moves from the data to balanced groups"},
     {"beta", GN_REAL, offsetof(bounds_options, beta), .min = -1e6, .max = 1e6,
-     .help = "also show what this extrapolation factor does"},
+     .help = "extrapolation factor whose effect is shown"},
     {"keep-empty", GN_BOOL, offsetof(bounds_options, keep_empty), .fallback = "false",
-     .help = "count empty groups in the formulas, as the paper does to the letter"},
+     .help = "count empty groups in the formulas, exactly as in the paper"},
 };
 
 static gerne_status setup(gn_cli *cli)
@@ -62,11 +63,11 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
     return gn_text_add(
         cli->ctx, out,
         "\nUseful values of beta for c = %g:\n"
-        "  %10.6f  no debiasing: the data as they are, classes balanced\n"
+        "  %10.6f  no debiasing: the groups of the data, classes balanced\n"
         "  %10.6f  the less biased batch alone\n"
         "  %10.6f  balance: all groups of a class weigh the same (1/c - 1)\n"
-        "  %10.6f  the largest: group y=%u, a=%u, %.2f %% of its class, then weighs nothing;\n"
-        "              beyond it training would raise that group's loss without end\n"
+        "  %10.6f  the maximum: group y=%u, a=%u, %.2f %% of its class, has weight 0;\n"
+        "              beyond it training would increase that group's loss without bound\n"
         "Below -1, down to %.6f, training would be more biased than the data.\n"
         "A smaller c allows a larger beta: c (beta + 1) may be at most %.6f.\n",
         given->c, -1.0, 0.0, b->beta_balanced, b->beta_max, b->y, b->a, 100 * alpha, b->lower,

@@ -15,6 +15,7 @@ typedef struct gn_cli {
     size_t argument_count;
     void *options;    /* the command's own struct, if it has one: made by setup, read by run */
     bool json, quiet; /* every command has these */
+    bool has_printed; /* part of the output is on the standard output */
     bool reader_left; /* nobody reads the standard output any more */
     bool gate_failed; /* set by a command whose gate says no: exit code 3 */
     gn_text output;   /* becomes stdout when the command ends well */
@@ -26,7 +27,8 @@ typedef struct gn_command {
     const char *summary;   /* one line for the list of commands */
     const char *help;      /* paragraphs after the usage line; may be NULL */
     size_t max_arguments;
-    bool applies_flags_itself;          /* run() calls gn_config_apply: it reads a file first */
+    const char *(*word)(size_t i); /* what the first argument may be, up to a NULL; NULL: a file */
+    bool applies_flags_itself;     /* run() calls gn_config_apply: it reads a file first */
     gerne_status (*setup)(gn_cli *cli); /* adds option tables; may be NULL */
     gerne_status (*run)(gn_cli *cli);
 } gn_command;
@@ -36,6 +38,10 @@ extern const gn_command *const gn_commands[];
 
 /* Runs the command's setup and adds the options that every command has: the config is complete. */
 GERNE_CHECKED gerne_status gn_setup_command(gn_cli *cli, const gn_command *command);
+
+/* Calls visit for every option of a command; its values are not touched. */
+GERNE_CHECKED gerne_status gn_visit_options(const gn_cli *cli, const gn_command *command,
+                                            gn_option_visit *visit, void *user);
 
 /* Adds the options that every command has. */
 GERNE_CHECKED gerne_status gn_add_common_options(gn_cli *cli);
@@ -54,6 +60,9 @@ GERNE_CHECKED gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out);
 
 /* Appends the manual page gerne(1) in roff: all commands with all their options. */
 GERNE_CHECKED gerne_status gn_print_manual(gn_cli *cli, gn_text *out);
+
+/* The i-th command, or NULL after the last. */
+const char *gn_command_name(size_t i);
 
 /* The words that help and manual share about an option: "--train.lr X", and what it does with
  * limits and default. */
@@ -79,10 +88,17 @@ enum {
 enum { GN_EXIT_CODES = 5 };
 extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 
-/* The progress hook of the program (user is the gn_cli): a line on the terminal once work takes
- * some seconds; asks to stop after SIGINT or SIGTERM. */
+/* The progress hook of the program (user is the gn_cli): one line, as long as the terminal is wide,
+ * once work takes some seconds; asks to stop after SIGINT or SIGTERM. */
 int gn_show_progress(void *user, const gerne_progress *progress);
 void gn_clear_progress(void); /* before anything else is printed */
+
+/* The code for the standard error; "" unless that is a terminal and NO_COLOR is not set. */
+const char *gn_style(const char *code);
+#define GN_BOLD   "\033[1m"
+#define GN_RED    "\033[1;31m"
+#define GN_YELLOW "\033[33m"
+#define GN_PLAIN  "\033[0m"
 
 /* Starts the program anew with threads that spin only briefly, unless the environment has a choice
  * of its own (OMP_WAIT_POLICY or GOMP_SPINCOUNT); returns when there is nothing to do. */
@@ -103,6 +119,7 @@ const gn_command *gn_find_command(const char *name);
 /* Commands, one file each. */
 extern const gn_command gn_command_audit;
 extern const gn_command gn_command_bounds;
+extern const gn_command gn_command_completion;
 extern const gn_command gn_command_data;
 extern const gn_command gn_command_eval;
 extern const gn_command gn_command_help;
@@ -113,5 +130,6 @@ extern const gn_command gn_command_report;
 extern const gn_command gn_command_reproduce;
 extern const gn_command gn_command_train;
 extern const gn_command gn_command_tune;
+extern const gn_command gn_command_version;
 
 #endif

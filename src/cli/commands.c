@@ -15,6 +15,8 @@ const gn_command *const gn_commands[] = {
     &gn_command_methods,
     &gn_command_models,
     &gn_command_help,
+    &gn_command_completion,
+    &gn_command_version,
     NULL,
 };
 /* clang-format on */

@@ -1,51 +1,68 @@
-/* eval.c - gerne eval: group metrics with intervals, a gate on the worst group, a comparison. */
+/* eval.c - gerne eval: group metrics with intervals, gates, a comparison. */
+#include <stdio.h>
+#include <string.h>
+
 #include "cli/command.h"
 #include "cli/counts.h"
 #include "cli/eval.h"
-#include "train/comparison.h"
-#include "train/metrics.h"
-#include "train/predictions_csv.h"
+#include "metrics/comparison.h"
+#include "metrics/metrics.h"
+#include "metrics/predictions_csv.h"
 
 static const gn_option options[] = {
     {"predictions", GN_TEXT, offsetof(gn_eval_options, predictions),
-     .help = "the predictions to judge: a CSV file with columns y, a and pred or prob_<class>"},
+     .help = "the predictions to judge: a CSV file with columns y, a and pred or prob_<class>; - "
+             "reads the standard input"},
     {"y", GN_TEXT, offsetof(gn_eval_options, y), .fallback = "y",
      .help = "name of the column with the true class"},
     {"a", GN_TEXT, offsetof(gn_eval_options, a), .fallback = "a",
      .help = "name of the column with the attribute"},
     {"pred", GN_TEXT, offsetof(gn_eval_options, pred), .fallback = "pred",
      .help = "name of the column with the predicted class"},
+    {"score", GN_TEXT, offsetof(gn_eval_options, score),
+     .help = "name of the column with the probability of the second of two classes, instead of "
+             "prob_<class>"},
+    {"missing", GN_CHOICE, offsetof(gn_eval_options, missing), .fallback = "error",
+     .choices = GN_MISSING_CHOICES, .help = GN_MISSING_HELP},
     {"split", GN_TEXT, offsetof(gn_eval_options, split),
      .help = "judge only the rows with this text in column 'split'; of a model: train, val, test "
              "(the default) or all"},
     {"classes", GN_TEXTS, offsetof(gn_eval_options, classes),
      .help = "all classes, when some have no sample and no prob_<class> column"},
     {"train-counts", GN_TEXT, offsetof(gn_eval_options, train_counts),
-     .help = "sizes of the training groups as for 'bounds --counts', for adj_acc_avg"},
+     .help =
+         "sizes of the training groups as for 'bounds --counts', for adj_acc_avg and minority_acc"},
     {"compare", GN_TEXT, offsetof(gn_eval_options, compare),
-     .help = "other predictions of the same samples, to compare with"},
+     .help = "the reference: other predictions of the same samples, to compare with"},
     {"resamples", GN_INT, offsetof(gn_eval_options, resamples), .fallback = "10000", .min = 100,
      .max = 1000000, .help = "resamples behind the intervals of a comparison"},
     {"min-wga", GN_REAL, offsetof(gn_eval_options, min_wga), .min = 0, .max = 1,
      .help = "gate: exit with 3 when the worst group's accuracy (a fraction) is below"},
+    {"min-gba", GN_REAL, offsetof(gn_eval_options, min_gba), .min = 0, .max = 1,
+     .help = "gate: exit with 3 when the mean accuracy of the groups (a fraction) is below"},
+    {"max-regression", GN_REAL, offsetof(gn_eval_options, max_regression), .min = 0, .max = 1,
+     .help = "gate: exit with 3 when WGA is lower than that of --compare by more than this"},
     {"gate-ci", GN_BOOL, offsetof(gn_eval_options, gate_ci), .fallback = "false",
-     .help = "let the gate judge the lower end of the interval instead of the accuracy"},
+     .help = "let the gates judge the lower end of the interval instead of the figure"},
 };
 
 static const char help[] =
-    "Judges a run, a file of weights, or the predictions of any model, and prints, for every group "
-    "(class y with attribute a), how\n"
-    "many are right with an exact 95% interval; the accuracy of the worst group (WGA), the mean\n"
-    "of the groups (GBA) and further figures, each with one meaning: docs/metrics.md.\n"
+    "Judges a run, a file of weights, or the predictions of any model. Prints the accuracy of "
+    "every\n"
+    "group (class y with attribute a) with an exact 95% interval, the accuracy of the worst group\n"
+    "(WGA), the mean of the groups (GBA) and further figures, each with one meaning:\n"
+    "docs/metrics.md.\n"
     "\n"
     "  gerne eval runs/birds --min-wga 0.85 || echo not good enough\n"
     "  gerne eval runs/birds --data.dir photos-of-2026 --split all\n"
     "  gerne eval --predictions test.csv\n"
     "  gerne eval --predictions test.csv --y label --a background --pred guess --json\n"
-    "  gerne eval --predictions new.csv --compare old.csv\n"
+    "  gerne eval --predictions new.csv --compare old.csv --max-regression 0.01\n"
+    "  model | gerne eval --predictions - --score probability\n"
     "\n"
-    "A run is judged on its own data unless data.* keys name other; a file of weights needs them,\n"
-    "and --model.arch where it does not tell its network (best.safetensors of a run does).\n"
+    "A run is judged on its own data unless data.* keys name other data. A file of weights needs\n"
+    "data.* keys, and --model.arch unless its metadata names the network (best.safetensors of a "
+    "run does).\n"
     "A file with prob_<class> columns also has AUROC and calibration error; without a column pred\n"
     "the most probable class counts, the first on ties.\n";
 
@@ -55,20 +72,20 @@ static gerne_status setup(gn_cli *cli)
     gn_eval_options *given = cli->options;
     GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Evaluation", options,
                          sizeof options / sizeof options[0], given));
-    return gn_use_options_add(cli, &given->use);
+    return gn_trained_options_add(cli->ctx, cli->config, &given->use);
 }
 
 static gerne_status check_usage(gn_cli *cli)
 {
     const gn_eval_options *given = cli->options;
-    bool has_gate = gn_config_origin(cli->config, "min-wga") != GN_UNSET;
     if (!given->predictions) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "nothing to judge: no run, no weights, no predictions");
         gn_hint(cli->ctx, "gerne eval RUN, or gerne eval --predictions FILE.csv");
         return GERNE_EUSAGE;
     }
-    if (given->gate_ci && !has_gate)
-        return gn_fail(cli->ctx, GERNE_EUSAGE, "'--gate-ci' needs '--min-wga'");
+    if (given->compare && strcmp(given->predictions, "-") == 0 && strcmp(given->compare, "-") == 0)
+        return gn_fail(cli->ctx, GERNE_EUSAGE,
+                       "--predictions and --compare cannot both read the standard input");
     return GERNE_OK;
 }
 
@@ -79,6 +96,8 @@ static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file 
         .y = given->y,
         .a = given->a,
         .pred = given->pred,
+        .score = given->score,
+        .missing = given->missing,
         .split = given->split,
         .classes = given->classes.items,
         .class_count = given->classes.count,
@@ -147,36 +166,114 @@ static void warn_of_empty_groups(gn_cli *cli, const gn_metrics *metrics,
     size_t attributes = (size_t)metrics->attributes;
     if (empty == 1)
         gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "the group of class '%s' and attribute '%s' has no rows and is left out",
+               "the group of class '%s' and attribute '%s' has no rows and is ignored",
                names->classes[first / attributes], names->attributes[first % attributes]);
     else if (empty > 1)
         gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "%zu of %zu groups have no rows and are left out, first class '%s' with attribute "
+               "%zu of %zu groups have no rows and are ignored, first class '%s' with attribute "
                "'%s'",
                empty, groups, names->classes[first / attributes],
                names->attributes[first % attributes]);
 }
 
-static void apply_gate(gn_cli *cli, const gn_metrics *metrics)
+/* ---- gates ---- */
+
+typedef struct gate {
+    const char *flag, *metric, *whose, *what;
+    double threshold, value;
+} gate;
+
+enum { GATES = 3 };
+
+static bool passes(const gate *g)
 {
-    const gn_eval_options *given = cli->options;
-    if (gn_config_origin(cli->config, "min-wga") == GN_UNSET)
-        return;
-    double judged = given->gate_ci ? metrics->wga_ci95.lo : metrics->wga;
-    if (judged >= given->min_wga)
-        return;
-    cli->gate_failed = true;
-    gn_log(cli->ctx, GERNE_LOG_WARNING, "gate: the worst group's %s %.4f is below %g",
-           given->gate_ci ? "lower end" : "accuracy", judged, given->min_wga);
+    return g->value >= g->threshold; /* NaN does not */
 }
 
-static json_t *names_json(const char *const *names, int32_t count)
+static bool asked(const gn_cli *cli, const char *flag)
 {
-    json_t *list = json_array();
-    for (int32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
+    return gn_config_origin(cli->config, flag) != GN_UNSET;
 }
+
+static gerne_status check_gates(gn_cli *cli)
+{
+    const gn_eval_options *given = cli->options;
+    bool regression = asked(cli, "max-regression");
+    if (regression && !given->compare) {
+        gn_fail(cli->ctx, GERNE_EUSAGE, "'--max-regression' needs '--compare'");
+        gn_hint(cli->ctx, "--compare FILE.csv names the predictions of the reference");
+        return GERNE_EUSAGE;
+    }
+    if (given->gate_ci && !regression && !asked(cli, "min-wga") && !asked(cli, "min-gba"))
+        return gn_fail(cli->ctx, GERNE_EUSAGE,
+                       "'--gate-ci' needs '--min-wga', '--min-gba' or '--max-regression'");
+    return GERNE_OK;
+}
+
+/* The gates that were asked for, judged. */
+static size_t find_gates(const gn_cli *cli, const gn_metrics *m, const gn_comparison *c,
+                         gate out[GATES])
+{
+    const gn_eval_options *given = cli->options;
+    bool low = given->gate_ci;
+    size_t count = 0;
+    if (asked(cli, "min-wga"))
+        out[count++] = (gate){"min-wga",  "wga",          "the worst group's",
+                              "accuracy", given->min_wga, low ? m->wga_ci95.lo : m->wga};
+    if (asked(cli, "min-gba"))
+        out[count++] = (gate){"min-gba",       "gba",          "the groups'",
+                              "mean accuracy", given->min_gba, low ? m->gba_ci95.lo : m->gba};
+    if (asked(cli, "max-regression"))
+        out[count++] = (gate){"max-regression",       "wga_difference",
+                              "this file's",          "WGA minus the reference's",
+                              -given->max_regression, low ? c->wga_ci95.lo : c->wga_difference};
+    return count;
+}
+
+/* The first that fails, else the first. */
+static const gate *decisive(const gate *gates, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!passes(&gates[i]))
+            return &gates[i];
+    return gates;
+}
+
+static json_t *gate_json(const gn_cli *cli, const gate *g)
+{
+    const gn_eval_options *given = cli->options;
+    return json_pack("{s:s, s:s, s:o, s:o, s:b, s:b}", "flag", g->flag, "metric", g->metric,
+                     "threshold", gn_json_number(g->threshold), "value", gn_json_number(g->value),
+                     "lower_end", given->gate_ci, "passed", passes(g));
+}
+
+/* "gate" decides; "gates" has all of them when there are several. */
+static void put_gates(const gn_cli *cli, const gate *gates, size_t count, json_t *json)
+{
+    if (count == 0)
+        return;
+    json_object_set_new(json, "gate", gate_json(cli, decisive(gates, count)));
+    if (count == 1)
+        return;
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, gate_json(cli, &gates[i]));
+    json_object_set_new(json, "gates", list);
+}
+
+static void apply_gates(gn_cli *cli, const gate *gates, size_t count)
+{
+    const gn_eval_options *given = cli->options;
+    for (size_t i = 0; i < count; i++)
+        if (!passes(&gates[i])) {
+            cli->gate_failed = true;
+            gn_log(cli->ctx, GERNE_LOG_WARNING, "gate: %s %s %.4f is below %g (--%s)",
+                   gates[i].whose, given->gate_ci ? "lower end" : gates[i].what, gates[i].value,
+                   gates[i].threshold, gates[i].flag);
+        }
+}
+
+/* ---- comparison ---- */
 
 /* The second file and how it compares; nothing in it when there is none. */
 typedef struct other_file {
@@ -199,18 +296,20 @@ static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_
 }
 
 static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_group_names *names,
-                               const other_file *other)
+                               const other_file *other, const gate *gates, size_t gate_count)
 {
     const gn_eval_options *given = cli->options;
     json_t *json = gn_metrics_json(metrics);
-    json_object_set_new(json, "class_names", names_json(names->classes, metrics->classes));
+    json_object_set_new(json, "class_names",
+                        gn_json_names(names->classes, (size_t)metrics->classes));
     json_object_set_new(json, "attribute_names",
-                        names_json(names->attributes, metrics->attributes));
+                        gn_json_names(names->attributes, (size_t)metrics->attributes));
     if (given->compare) {
         json_t *comparison = gn_comparison_json(&other->comparison);
         json_object_set_new(comparison, "other", gn_metrics_json(&other->metrics));
         json_object_set_new(json, "comparison", comparison);
     }
+    put_gates(cli, gates, gate_count, json);
     return gn_output_json(cli, json);
 }
 
@@ -236,16 +335,19 @@ static gerne_status print_text(gn_cli *cli, const char *title, const gn_metrics 
 static gerne_status print(gn_cli *cli, const char *title, const gn_metrics *metrics,
                           const gn_group_names *names, const other_file *other)
 {
+    gate gates[GATES];
+    size_t count = find_gates(cli, metrics, other ? &other->comparison : NULL, gates);
     warn_of_empty_groups(cli, metrics, names);
-    GN_TRY(cli->json ? print_json(cli, metrics, names, other)
+    GN_TRY(cli->json ? print_json(cli, metrics, names, other, gates, count)
                      : print_text(cli, title, metrics, names, other));
-    apply_gate(cli, metrics);
+    apply_gates(cli, gates, count);
     return GERNE_OK;
 }
 
 gerne_status gn_eval_print(gn_cli *cli, const char *title, const gn_metrics *metrics,
                            const gn_group_names *names)
 {
+    GN_TRY(check_gates(cli));
     return print(cli, title, metrics, names, NULL);
 }
 
@@ -270,6 +372,7 @@ static gerne_status judge_predictions(gn_cli *cli)
     GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
     GN_TRY(gn_config_complete(cli->ctx, cli->config));
     GN_TRY(check_usage(cli));
+    GN_TRY(check_gates(cli));
     gn_prediction_file file = {0};
     gn_metrics metrics = {0};
     gerne_status status = read_file(cli, given->predictions, &file);

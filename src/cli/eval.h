@@ -2,23 +2,25 @@
 #ifndef GN_CLI_EVAL_H
 #define GN_CLI_EVAL_H
 
-#include "cli/use_model.h"
-#include "train/metrics.h"
+#include "cli/command.h"
+#include "metrics/metrics.h"
+#include "train/trained_options.h"
 
 typedef struct gn_eval_options {
     const char *predictions, *compare;
-    const char *y, *a, *pred, *split, *train_counts;
+    const char *y, *a, *pred, *score, *split, *train_counts;
     gn_texts classes;
-    double min_wga;
+    int missing;
+    double min_wga, min_gba, max_regression;
     bool gate_ci;
     int64_t resamples;
-    gn_use_options use; /* of a model */
+    gn_trained_options use; /* of a model */
 } gn_eval_options;
 
 /* Judges what the run or file of weights in the first argument says about its data. */
 GERNE_CHECKED gerne_status gn_eval_model(gn_cli *cli);
 
-/* Prints the figures under a title, or as JSON, and applies the gate. */
+/* Prints the figures under a title, or as JSON, and applies the gates. */
 GERNE_CHECKED gerne_status gn_eval_print(gn_cli *cli, const char *title, const gn_metrics *metrics,
                                          const gn_group_names *names);
 

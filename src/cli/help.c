@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 
-enum { COLUMN = 30 };
+enum { COLUMN = 30, WIDTH = 80 };
 
 const gn_exit_code gn_exit_codes[GN_EXIT_CODES] = {
     {GN_EXIT_DONE, "done"},
@@ -25,7 +25,7 @@ gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out)
         GN_TRY(
             gn_text_add(ctx, out, "  %-10s  %s\n", gn_commands[i]->name, gn_commands[i]->summary));
     GN_TRY(gn_text_add(ctx, out,
-                       "\n'gerne COMMAND --help' describes a command with all its keys.\n"
+                       "\n'gerne COMMAND --help' shows a command and all its keys.\n"
                        "exit codes:\n"));
     for (size_t i = 0; i < GN_EXIT_CODES; i++)
         GN_TRY(gn_text_add(ctx, out, "  %-10d  %s\n", gn_exit_codes[i].code,
@@ -53,11 +53,16 @@ static const char *value_word(const gn_option *option)
     }
 }
 
+/* A limit this large only says that there is none in practice. */
+static const double no_limit = 1e6;
+
 static gerne_status print_limits(gerne_ctx *ctx, const gn_option *option, gn_text *out)
 {
     if (option->min == 0 && option->max == 0)
         return GERNE_OK;
-    if (isinf(option->max) || option->max >= 1e15)
+    if (option->max >= no_limit && option->min <= -no_limit)
+        return GERNE_OK;
+    if (option->max >= no_limit)
         return gn_text_add(ctx, out, "; %s %g", option->flags & GN_OPEN_MIN ? "above" : "at least",
                            option->min);
     return gn_text_add(ctx, out, "; in %c%g, %g%c", option->flags & GN_OPEN_MIN ? '(' : '[',
@@ -77,19 +82,40 @@ gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_t
     GN_TRY(gn_text_add(ctx, out, "%s", option->help));
     GN_TRY(print_limits(ctx, option, out));
     if (option->fallback && option->fallback[0] && option->type != GN_BOOL)
-        GN_TRY(gn_text_add(ctx, out, " (default %s)", option->fallback));
+        GN_TRY(gn_text_add(ctx, out, "; default %s", option->fallback));
     if (option->when)
-        GN_TRY(gn_text_add(ctx, out, " (with %s)", option->when));
+        GN_TRY(gn_text_add(ctx, out, "; with %s", option->when));
     if (option->flags & GN_REQUIRED)
-        GN_TRY(gn_text_add(ctx, out, " (required)"));
+        GN_TRY(gn_text_add(ctx, out, "; required"));
     if (option->flags & GN_TUNABLE)
-        GN_TRY(gn_text_add(ctx, out, " (searchable)"));
+        GN_TRY(gn_text_add(ctx, out, "; searchable"));
     return GERNE_OK;
+}
+
+/* Appends text in lines of a terminal's width, each after the first behind a margin. */
+static gerne_status print_wrapped(gerne_ctx *ctx, const char *text, gn_text *out)
+{
+    int room = WIDTH - COLUMN;
+    for (;;) {
+        size_t length = strlen(text), end = length;
+        if (length > (size_t)room) {
+            for (end = (size_t)room; end > 0 && text[end] != ' ';)
+                end--;
+            if (end == 0)
+                end = strcspn(text, " ");
+        }
+        GN_TRY(gn_text_add(ctx, out, "%.*s\n", (int)end, text));
+        if (end == length)
+            return GERNE_OK;
+        text += end + 1;
+        GN_TRY(gn_text_add(ctx, out, "%*s", COLUMN, ""));
+    }
 }
 
 typedef struct printer {
     gerne_ctx *ctx;
     gn_text *out;
+    gn_text words;       /* of one option */
     const char *summary; /* of the table printed last */
 } printer;
 
@@ -108,8 +134,9 @@ static gerne_status print_option(void *user, const char *section, const char *su
         GN_TRY(gn_text_add(p->ctx, p->out, "\n%*s", COLUMN, ""));
     else
         GN_TRY(gn_text_add(p->ctx, p->out, "%*s", COLUMN - (int)width, ""));
-    GN_TRY(gn_option_description(p->ctx, option, p->out));
-    return gn_text_add(p->ctx, p->out, "\n");
+    gn_text_clear(&p->words);
+    GN_TRY(gn_option_description(p->ctx, option, &p->words));
+    return print_wrapped(p->ctx, p->words.bytes, p->out);
 }
 
 gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out)
@@ -120,7 +147,9 @@ gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out)
     if (command->help)
         GN_TRY(gn_text_add(cli->ctx, out, "\n%s", command->help));
     printer p = {.ctx = cli->ctx, .out = out};
-    return gn_config_visit(cli->config, print_option, &p);
+    gerne_status status = gn_visit_options(cli, command, print_option, &p);
+    gn_text_free(&p.words);
+    return status;
 }
 
 gerne_status gn_output_json(gn_cli *cli, json_t *json)
@@ -128,6 +157,11 @@ gerne_status gn_output_json(gn_cli *cli, json_t *json)
     gerne_status status = gn_json_print(cli->ctx, json, &cli->output);
     json_decref(json);
     return status;
+}
+
+const char *gn_command_name(size_t i)
+{
+    return gn_commands[i] ? gn_commands[i]->name : NULL;
 }
 
 const gn_command *gn_find_command(const char *name)
@@ -166,20 +200,15 @@ static gerne_status run(gn_cli *cli)
         gn_hint(cli->ctx, "'gerne help' lists the commands");
         return GERNE_EUSAGE;
     }
-    gn_cli other = {.ctx = cli->ctx, .arena = cli->arena};
-    GN_TRY(gn_config_new(cli->ctx, &other.config));
-    gerne_status status = gn_setup_command(&other, command);
-    if (status == GERNE_OK)
-        status = gn_print_help(&other, command, &cli->output);
-    gn_config_close(other.config);
-    return status;
+    return gn_print_help(cli, command, &cli->output);
 }
 
 const gn_command gn_command_help = {
     .name = "help",
     .arguments = "[COMMAND]",
-    .summary = "Describe a command with all its keys",
+    .summary = "Show a command and all its keys",
     .max_arguments = 1,
+    .word = gn_command_name,
     .setup = setup,
     .run = run,
 };

@@ -27,7 +27,7 @@ static void print_log(void *user, gerne_log_level level, const char *line)
     const gn_cli *cli = user;
     gn_clear_progress();
     if (level == GERNE_LOG_WARNING)
-        fprintf(stderr, "warning: %s\n", line);
+        fprintf(stderr, "%swarning:%s %s\n", gn_style(GN_YELLOW), gn_style(GN_PLAIN), line);
     else if (level == GERNE_LOG_INFO && !cli->quiet)
         fprintf(stderr, "%s\n", line);
 }
@@ -36,14 +36,43 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
 {
     const char *message = gerne_message(ctx);
     gn_clear_progress();
-    fprintf(stderr, "gerne: %s\n", message[0] ? message : gerne_status_name(status));
+    fprintf(stderr, "%sgerne:%s %s\n", gn_style(GN_RED), gn_style(GN_PLAIN),
+            message[0] ? message : gerne_status_name(status));
     if (gerne_hint(ctx)[0])
-        fprintf(stderr, "hint: %s\n", gerne_hint(ctx));
+        fprintf(stderr, "%shint:%s %s\n", gn_style(GN_BOLD), gn_style(GN_PLAIN), gerne_hint(ctx));
+}
+
+/* A failure may come before the flags are parsed. */
+static bool asks_for_json(int argc, char **argv)
+{
+    bool on = false;
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0 &&
+            !(i + 1 < argc && gn_parse_bool(argv[i + 1], &on))) /* it may stand alone */
+            on = true;
+        else if (strncmp(argv[i], "--json=", 7) == 0 && !gn_parse_bool(argv[i] + 7, &on))
+            on = true;
+    return on;
+}
+
+/* Programs find the failure where they look for the result. */
+static void print_failure_json(gn_cli *cli, gerne_status status)
+{
+    const char *message = gerne_message(cli->ctx), *hint = gerne_hint(cli->ctx);
+    json_t *json =
+        json_pack("{s:{s:s, s:i, s:s, s:o}}", "error", "status", gerne_status_name(status),
+                  "exit_code", exit_code(status), "message",
+                  message[0] && gn_is_utf8(message) ? message : gerne_status_name(status), "hint",
+                  hint[0] && gn_is_utf8(hint) ? json_string(hint) : json_null());
+    gn_text_clear(&cli->output);
+    if (gn_output_json(cli, json) == GERNE_OK)
+        fwrite(cli->output.bytes, 1, cli->output.size, stdout);
 }
 
 gerne_status gn_output_flush(gn_cli *cli)
 {
     gn_text *text = &cli->output;
+    cli->has_printed = true;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
     if (done != text->size || fflush(stdout) != 0) {
@@ -64,9 +93,9 @@ static bool asks_for_help(int argc, char **argv)
 
 static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc, char **argv)
 {
-    GN_TRY(gn_setup_command(cli, command));
     if (asks_for_help(argc, argv))
         return gn_print_help(cli, command, &cli->output);
+    GN_TRY(gn_setup_command(cli, command));
     GN_TRY(gn_parse_arguments(cli, argc, argv));
     if (cli->argument_count > command->max_arguments) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "unexpected argument '%s'",
@@ -86,10 +115,8 @@ static gerne_status unknown_command(gerne_ctx *ctx, const char *name)
 {
     const char *names[64];
     size_t count = 0;
-    while (count < 64 && gn_commands[count]) {
+    for (; count < 64 && gn_commands[count]; count++)
         names[count] = gn_commands[count]->name;
-        count++;
-    }
     const char *nearest = gn_nearest(name, names, count);
     gn_fail(ctx, GERNE_EUSAGE, "unknown command '%s'", name);
     if (nearest)
@@ -104,7 +131,7 @@ static gerne_status dispatch(gn_cli *cli, int argc, char **argv)
     if (argc < 2)
         return gn_print_overview(cli->ctx, &cli->output);
     if (strcmp(argv[1], "--version") == 0)
-        return gn_text_add(cli->ctx, &cli->output, "gerne %s\n", gerne_version());
+        return gn_command_version.run(cli);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return gn_print_overview(cli->ctx, &cli->output);
     const gn_command *command = gn_find_command(argv[1]);
@@ -147,6 +174,8 @@ int main(int argc, char **argv)
         status = GERNE_OK;
     if (status != GERNE_OK)
         print_failure(cli.ctx, status);
+    if (status != GERNE_OK && !cli.has_printed && asks_for_json(argc, argv))
+        print_failure_json(&cli, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
     gn_text_free(&cli.output);
     gn_settings_free(&cli.flags);

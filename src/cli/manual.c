@@ -89,25 +89,26 @@ static gerne_status add_command(gn_cli *cli, const gn_command *command, gn_text 
 gerne_status gn_print_manual(gn_cli *cli, gn_text *out)
 {
     gerne_ctx *ctx = cli->ctx;
-    GN_TRY(
-        gn_text_add(ctx, out,
-                    ".\\\" Printed by 'gerne help --man'.\n"
-                    ".TH GERNE 1 \"\" \"gerne %s\" \"User Commands\"\n"
-                    ".SH NAME\ngerne \\- " GN_TAGLINE "\n"
-                    ".SH SYNOPSIS\n.B gerne\n.I COMMAND\n[arguments] [\\-\\-key value ...]\n"
-                    ".br\n.B gerne \\-\\-version\n"
-                    ".SH DESCRIPTION\n"
-                    "Results go to the standard output, progress and log lines to the standard\n"
-                    "error. A key is given as \\-\\-key value or \\-\\-key=value, lists are comma\n"
-                    "separated, and a switch may stand alone. Unknown keys are errors.\n"
-                    ".SH COMMANDS\n",
-                    gerne_version()));
+    GN_TRY(gn_text_add(
+        ctx, out,
+        ".\\\" Printed by 'gerne help --man'.\n"
+        ".TH GERNE 1 \"\" \"gerne %s\" \"User Commands\"\n"
+        ".SH NAME\ngerne \\- " GN_TAGLINE "\n"
+        ".SH SYNOPSIS\n.B gerne\n.I COMMAND\n[arguments] [\\-\\-key value ...]\n"
+        ".br\n.B gerne \\-\\-version\n"
+        ".SH DESCRIPTION\n"
+        "Results go to standard output, progress and log lines to standard error. A\n"
+        "key is given as \\-\\-key value or \\-\\-key=value, lists are comma separated,\n"
+        "and a boolean key needs no value. Unknown keys are errors. Colour and progress\n"
+        "appear on terminals only; NO_COLOR in the environment turns colour off.\n"
+        ".SH COMMANDS\n",
+        gerne_version()));
     for (size_t i = 0; gn_commands[i]; i++)
         GN_TRY(add_command(cli, gn_commands[i], out));
     GN_TRY(gn_text_add(ctx, out, ".SH OPTIONS OF EVERY COMMAND\n"));
     GN_TRY(add_command_options(cli, NULL, out));
     GN_TRY(gn_text_add(ctx, out,
-                       ".TP\n\\fB\\-\\-help\\fR\ndescribe the command with all its keys\n"
+                       ".TP\n\\fB\\-\\-help\\fR\nshow the command and all its keys\n"
                        ".SH EXIT STATUS\n"));
     for (size_t i = 0; i < GN_EXIT_CODES; i++)
         GN_TRY(gn_text_add(ctx, out, ".TP\n%d\n%s\n", gn_exit_codes[i].code,

@@ -10,7 +10,7 @@ static const char *need_words(const gn_method *m)
     case GN_ATTRIBUTES_GROUPS:
         return "used; unknown: classes are the groups";
     default:
-        return "used; unknown: guessed from a biased model";
+        return "used; unknown: estimated with a biased model";
     }
 }
 
@@ -28,11 +28,13 @@ static json_t *options_json(const gn_method *m)
     return list;
 }
 
-static gerne_status print_json(gn_cli *cli)
+static gerne_status print_json(gn_cli *cli, const gn_method *only)
 {
     json_t *list = json_array();
     for (size_t i = 0; gn_methods[i]; i++) {
         const gn_method *m = gn_methods[i];
+        if (only && only != m)
+            continue;
         json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:o}", "name", m->name, "paper",
                                               m->paper, "summary", m->summary, "attributes",
                                               need_words(m), "options", options_json(m)));
@@ -52,13 +54,18 @@ static gerne_status print_options(gn_cli *cli, const gn_method *m)
     return GERNE_OK;
 }
 
+static const char *method_name(size_t i)
+{
+    return gn_methods[i] ? gn_methods[i]->name : NULL;
+}
+
 static gerne_status run(gn_cli *cli)
 {
     const gn_method *only = NULL;
     if (cli->argument_count)
         GN_TRY(gn_method_find(cli->ctx, cli->arguments[0], &only));
     if (cli->json)
-        return print_json(cli);
+        return print_json(cli, only);
     for (size_t i = 0; gn_methods[i]; i++) {
         const gn_method *m = gn_methods[i];
         if (only && only != m)
@@ -78,5 +85,6 @@ const gn_command gn_command_methods = {
     .arguments = "[NAME]",
     .summary = "List the methods, or describe the options of one",
     .max_arguments = 1,
+    .word = method_name,
     .run = run,
 };

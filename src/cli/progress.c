@@ -1,7 +1,9 @@
-/* progress.c - a line on the terminal for long work, and Ctrl-C that ends it in good order. */
+/* progress.c - one line on the terminal for long work, and Ctrl-C that ends it in good order. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,13 +12,16 @@
 /* Short work shows nothing; what is shown changes a few times a second. */
 static const double patience = 2, interval = 0.1;
 
+enum { LINE_MAX_BYTES = 512, USUAL_COLUMNS = 80 };
+
 static volatile sig_atomic_t interrupted;
 
 static struct {
-    bool started, shown;
+    bool started;
     char what[64];
     double since, last;
     uint64_t first; /* done when this work started: the rate counts from there */
+    int width;      /* columns of what is shown; 0: nothing */
 } line;
 
 static void note_interrupt(int number)
@@ -40,30 +45,98 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* ---- the terminal ---- */
+
+static bool is_terminal(void)
+{
+    const char *kind = getenv("TERM");
+    return isatty(STDERR_FILENO) && kind && kind[0] && strcmp(kind, "dumb") != 0;
+}
+
+const char *gn_style(const char *code)
+{
+    const char *off = getenv("NO_COLOR"); /* no-color.org: set and not empty */
+    return is_terminal() && !(off && off[0]) ? code : "";
+}
+
+/* Asked anew for every line: the window may have been resized. */
+static int columns(void)
+{
+    struct winsize size = {0};
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return known ? size.ws_col : USUAL_COLUMNS;
+}
+
 void gn_clear_progress(void)
 {
-    if (line.shown)
-        fprintf(stderr, "\r\033[K");
-    line.shown = false;
+    if (!line.width)
+        return;
+    /* In a window that has become narrower the line takes several rows. */
+    int rows = (line.width - 1) / columns();
+    if (rows > 0)
+        fprintf(stderr, "\033[%dA", rows);
+    fprintf(stderr, "\r\033[J");
+    line.width = 0;
+}
+
+/* ---- the line ---- */
+
+static void add_time(char *text, size_t size, double seconds)
+{
+    size_t at = strlen(text);
+    long whole = seconds < 1e8 ? (long)(seconds + 0.5) : 99999999;
+    if (whole >= 3600)
+        snprintf(text + at, size - at, ", %ld:%02ld:%02ld left", whole / 3600, whole / 60 % 60,
+                 whole % 60);
+    else
+        snprintf(text + at, size - at, ", %ld:%02ld left", whole / 60, whole % 60);
+}
+
+/* "train 43.2 %, 3:20 left" */
+static void describe(const gerne_progress *progress, double time, char *text, size_t size)
+{
+    if (!progress->total) {
+        snprintf(text, size, "%s %llu", progress->what, (unsigned long long)progress->done);
+        return;
+    }
+    double gained = (double)(progress->done - line.first);
+    snprintf(text, size, "%s %.1f %%", progress->what,
+             100 * (double)progress->done / (double)progress->total);
+    if (gained > 0 && progress->done < progress->total)
+        add_time(text, size,
+                 (time - line.since) * (double)(progress->total - progress->done) / gained);
+}
+
+/* As many of the parts, which ", " separates, as there is room for. */
+static void fit_parts(const char *parts, int room, char *text, size_t size)
+{
+    size_t fits = 0;
+    for (const char *at = parts; *at;) {
+        const char *comma = strstr(at, ", ");
+        size_t end = comma ? (size_t)(comma - parts) : strlen(parts);
+        snprintf(text, size, "%.*s", (int)end, parts);
+        if (gn_text_width(text) > room || end >= size)
+            break;
+        fits = end;
+        at = comma ? comma + 2 : parts + end;
+    }
+    snprintf(text, size, "%.*s", (int)fits, parts);
 }
 
 static void print_line(const gerne_progress *progress, double time)
 {
-    fprintf(stderr, "\r\033[K%s", progress->what);
-    if (progress->total) {
-        double share = (double)progress->done / (double)progress->total;
-        double spent = time - line.since, gained = (double)(progress->done - line.first);
-        fprintf(stderr, " %5.1f %%", 100 * share);
-        if (gained > 0 && progress->done < progress->total)
-            fprintf(stderr, ", %.0f s left",
-                    spent * (double)(progress->total - progress->done) / gained);
-    } else {
-        fprintf(stderr, " %llu", (unsigned long long)progress->done);
-    }
-    if (progress->detail[0])
-        fprintf(stderr, "  %.60s", progress->detail);
+    char head[LINE_MAX_BYTES], detail[LINE_MAX_BYTES];
+    int width = columns() - 1; /* the last column is left to the cursor */
+    describe(progress, time, head, sizeof head);
+    if ((int)strlen(head) > width)
+        head[width > 0 ? width : 0] = '\0';
+    int used = gn_text_width(head);
+    fit_parts(progress->detail, width - used - 2, detail, sizeof detail);
+    gn_clear_progress();
+    fprintf(stderr, "%s%s%s%s%s", gn_style(GN_BOLD), head, gn_style(GN_PLAIN),
+            detail[0] ? "  " : "", detail);
     fflush(stderr);
-    line.shown = true;
+    line.width = used + (detail[0] ? 2 + gn_text_width(detail) : 0);
     line.last = time;
 }
 
@@ -80,8 +153,8 @@ int gn_show_progress(void *user, const gerne_progress *progress)
         line.since = time;
         line.first = progress->done;
     }
-    if (!cli->quiet && isatty(STDERR_FILENO) && time - line.since >= patience &&
-        time - line.last >= interval)
+    if (!cli->quiet && time - line.since >= patience && time - line.last >= interval &&
+        is_terminal())
         print_line(progress, time);
     return interrupted;
 }

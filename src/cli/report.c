@@ -10,21 +10,22 @@ typedef struct report_options {
 
 static const gn_option options[] = {
     {"out", GN_TEXT, offsetof(report_options, out),
-     .help = "the file to write (report.html inside a single directory, or in the present folder "
-             "for several)"},
+     .help = "output file (default: report.html in the directory of a single run or study, in the "
+             "current directory for several)"},
 };
 
 static const char help[] =
     "Writes one HTML file about a run, several runs side by side, or a study: the worst group\n"
-    "first, then groups with intervals, mistakes, curves, the data's bias, what was asked and how\n"
-    "to repeat it. The file needs no network and can be read on a phone, printed and sent.\n"
+    "first, then groups with intervals, errors, curves, the bias of the data, the configuration\n"
+    "and the command that repeats it. The file is self-contained: it can be read offline, on a\n"
+    "phone, printed and sent.\n"
     "\n"
     "  gerne report runs/gerne                        writes runs/gerne/report.html\n"
     "  gerne report runs/erm runs/gerne --out both.html\n"
     "  gerne report studies/cmnist\n"
     "\n"
-    "Runs in one report must have seen the same data; differences are taken beside the first one.\n"
-    "A run that is still going, or was killed, is shown as far as it got.\n";
+    "Runs in one report must have the same data; differences are relative to the first run. An\n"
+    "unfinished run is shown up to its last evaluation.\n";
 
 gerne_status gn_close_with_report(gn_cli *cli, const char *directory)
 {
@@ -91,7 +92,7 @@ static gerne_status run(gn_cli *cli)
     const report_options *given = cli->options;
     json_t *summary;
     if (cli->argument_count == 0) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "there is nothing to report on: no run and no study");
+        gn_fail(cli->ctx, GERNE_EUSAGE, "no run and no study to report on");
         gn_hint(cli->ctx, "gerne report RUN, with the directory that 'gerne train --out' wrote");
         return GERNE_EUSAGE;
     }
@@ -107,7 +108,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_report = {
     .name = "report",
     .arguments = "RUN|STUDY...",
-    .summary = "Write runs or a study as one HTML file to look at",
+    .summary = "Write one HTML report about runs or a study",
     .help = help,
     .max_arguments = SIZE_MAX,
     .setup = setup,

@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
-#include "study/reproduce.h"
+#include "reproduce/reproduce.h"
 
 typedef struct reproduce_flags {
     const char *only, *method, *out, *cache, *dataset;

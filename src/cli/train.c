@@ -1,4 +1,4 @@
-/* train.c - gerne train: one run into a run directory, or going on with one. */
+/* train.c - gerne train: one run into a run directory, or resuming one. */
 #include <string.h>
 
 #include "base/file.h"
@@ -14,15 +14,15 @@ static gn_run_config described; /* where the tables of help point to */
 
 static const gn_option options[] = {
     {"resume", GN_TEXT, offsetof(train_flags, resume),
-     .help = "go on with the run in this directory, exactly where it stopped"},
+     .help = "resume the run in this directory exactly where it stopped"},
 };
 
 static const char help[] =
-    "Trains a network and writes everything about it into a directory (--out): config.yaml,\n"
-    "log.jsonl, results.json, predictions.csv of the test split, best.safetensors, last.ckpt, a\n"
-    "TensorBoard event file, pictures of the worst group's mistakes and report.html, which shows\n"
-    "all of it. Every key below can stand in the YAML file under its section; flags win over the\n"
-    "file.\n"
+    "Trains a network and writes the run directory (--out): config.yaml, log.jsonl,\n"
+    "results.json, predictions.csv of the test split, best.safetensors, last.ckpt, a\n"
+    "TensorBoard event file, images of the worst group's errors, and report.html, which\n"
+    "shows all of it. Every key below can also be set in the YAML file, under its section;\n"
+    "flags override the file.\n"
     "\n"
     "  gerne train --method.name erm --out runs/erm              the embedded synthetic data\n"
     "  gerne train --method.c 0.5 --method.beta 1 --out runs/gerne\n"
@@ -30,14 +30,13 @@ static const char help[] =
     "  gerne train config.yaml --seed 1 --out runs/seed1\n"
     "  gerne train --resume runs/seed1\n"
     "\n"
-    "The checkpoint with the best select.metric on the validation split is kept; the test split "
-    "is\n"
-    "read once, at the end. A run that was interrupted or killed goes on with --resume and ends\n"
-    "with the same bits as one that was not.\n";
+    "The checkpoint with the best select.metric on the validation split is selected; the\n"
+    "test split is read once, at the end. A run that was interrupted or killed is resumed\n"
+    "with --resume and gives the same bits as an uninterrupted one.\n";
 
 static gerne_status setup(gn_cli *cli)
 {
-    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Going on", options, 1, &given));
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Resuming", options, 1, &given));
     return gn_run_config_describe(cli->ctx, cli->config, cli->arena, &described);
 }
 
@@ -66,7 +65,7 @@ static gerne_status write_report(gn_cli *cli, const char *directory)
     return gn_path_exists(path) ? GERNE_OK : gn_close_with_report(cli, directory);
 }
 
-/* What a file says about searching is not for a single run. */
+/* A single run ignores what a file says about searching. */
 static gerne_status read_file(gn_cli *cli, gn_settings *out)
 {
     gn_settings all = {.arena = cli->arena}, rest = {.arena = cli->arena};
@@ -76,7 +75,8 @@ static gerne_status read_file(gn_cli *cli, gn_settings *out)
     if (status == GERNE_OK)
         status = gn_settings_pick(cli->ctx, &rest, "search.", false, out);
     if (status == GERNE_OK && out->count < all.count)
-        gn_log(cli->ctx, GERNE_LOG_INFO, "the sections tune and search are for 'gerne tune'");
+        gn_log(cli->ctx, GERNE_LOG_INFO,
+               "ignored the sections tune and search, which are for 'gerne tune'");
     gn_settings_free(&all);
     gn_settings_free(&rest);
     return status;
@@ -105,7 +105,7 @@ static gerne_status resume(gn_cli *cli, const gn_settings *flags, gn_text *repor
     if (flags->count || cli->argument_count) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "'--resume' takes no other keys, but '%s' is given",
                 flags->count ? flags->list[0].key : cli->arguments[0]);
-        gn_hint(cli->ctx, "a run goes on with the configuration that it was started with");
+        gn_hint(cli->ctx, "a run is resumed with the configuration that it was started with");
         return GERNE_EUSAGE;
     }
     GN_TRY(gn_train_resume(cli->ctx, given.resume, report, results));
@@ -143,7 +143,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_train = {
     .name = "train",
     .arguments = "[CONFIG.yaml]",
-    .summary = "Train a network, and tell how good it is on every group",
+    .summary = "Train a network and report its accuracy on every group",
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,

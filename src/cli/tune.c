@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
-#include "study/tune.h"
+#include "tune/tune.h"
 
 typedef struct tune_flags {
     int64_t seeds;

@@ -68,6 +68,20 @@ size_t gn_dataset_row(const gn_dataset *dataset, size_t i)
     return dataset->origin ? dataset->origin[i] : i;
 }
 
+gn_sample_shape gn_dataset_shape(const gn_dataset *dataset)
+{
+    if (dataset->field == GN_FEATURES)
+        return gn_features_shape((int64_t)dataset->dimension);
+    return gn_pixels_shape(GN_CHANNELS, (int64_t)dataset->height, (int64_t)dataset->width);
+}
+
+const void *gn_dataset_sample(const gn_dataset *dataset, size_t i)
+{
+    if (dataset->field == GN_FEATURES)
+        return gn_dataset_features(dataset, i);
+    return gn_dataset_pixels(dataset, i);
+}
+
 bool gn_dataset_in_memory(const gn_dataset *dataset)
 {
     return dataset->field == GN_FEATURES || dataset->cache;

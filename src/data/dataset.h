@@ -14,6 +14,7 @@
 #ifndef GN_DATA_DATASET_H
 #define GN_DATA_DATASET_H
 
+#include "base/field.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "data/options.h"
@@ -23,10 +24,10 @@ typedef enum gn_split { GN_TRAIN, GN_VAL, GN_TEST, GN_SPLITS } gn_split;
 /* "train", "val", "test"; static. */
 const char *gn_split_name(gn_split split);
 
-typedef enum gn_field {
+typedef enum gn_field_kind {
     GN_PIXELS,   /* uint8 H x W x 3; the network sees value * scale[c] + shift[c] */
     GN_FEATURES, /* float rows */
-} gn_field;
+} gn_field_kind;
 
 enum { GN_CHANNELS = 3 };
 
@@ -42,7 +43,7 @@ typedef struct gn_dataset {
     const char *const *attribute_names;
     int32_t *y, *a; /* n indices each */
     uint8_t *split; /* n gn_split values */
-    gn_field field;
+    gn_field_kind field;
     size_t height, width; /* of GN_PIXELS */
     float scale[GN_CHANNELS], shift[GN_CHANNELS];
     size_t dimension; /* floats in a sample: height * width * 3, or the width of the rows */
@@ -83,8 +84,12 @@ GERNE_CHECKED gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *datase
 GERNE_CHECKED gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset,
                                                   const float *mean, const float *deviation);
 
-/* True when gn_dataset_pixels or gn_dataset_features may be used. */
+/* What one sample is to a network. */
+gn_sample_shape gn_dataset_shape(const gn_dataset *dataset);
+
+/* True when the calls below may be used. */
 bool gn_dataset_in_memory(const gn_dataset *dataset);
+const void *gn_dataset_sample(const gn_dataset *dataset, size_t i); /* pixels or features */
 const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i);
 const float *gn_dataset_features(const gn_dataset *dataset, size_t i);
 

@@ -80,26 +80,6 @@ gerne_status gn_dataset_inspect(gerne_ctx *ctx, const gn_dataset *dataset, int t
 
 /* ---- JSON ---- */
 
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
-}
-
-static json_t *groups_json(const uint64_t *counts, size_t classes, size_t attributes)
-{
-    json_t *rows = json_array();
-    for (size_t y = 0; y < classes; y++) {
-        json_t *row = json_array();
-        for (size_t a = 0; a < attributes; a++)
-            json_array_append_new(row, json_integer((json_int_t)counts[y * attributes + a]));
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
-
 typedef struct split_counts {
     size_t classes, attributes;
     uint64_t n[GN_SPLITS];
@@ -131,7 +111,8 @@ static json_t *splits_json(const split_counts *counts)
         json_t *one = json_object();
         json_object_set_new(one, "n", json_integer((json_int_t)counts->n[split]));
         json_object_set_new(
-            one, "groups", groups_json(counts->groups[split], counts->classes, counts->attributes));
+            one, "groups",
+            gn_json_counts(counts->groups[split], counts->classes, counts->attributes));
         json_object_set_new(splits, gn_split_name((gn_split)split), one);
     }
     return splits;
@@ -161,9 +142,9 @@ gerne_status gn_dataset_json(gerne_ctx *ctx, const gn_dataset *dataset,
     json_object_set_new(root, "n", json_integer((json_int_t)dataset->n));
     json_object_set_new(root, "classes", json_integer(dataset->classes));
     json_object_set_new(root, "attributes", json_integer(dataset->attributes));
-    json_object_set_new(root, "class_names", names_json(dataset->class_names, dataset->classes));
+    json_object_set_new(root, "class_names", gn_json_names(dataset->class_names, dataset->classes));
     json_object_set_new(root, "attribute_names",
-                        names_json(dataset->attribute_names, dataset->attributes));
+                        gn_json_names(dataset->attribute_names, dataset->attributes));
     json_object_set_new(root, "sample", sample_json(dataset));
     json_object_set_new(root, "splits", splits_json(&counts));
     json_object_set_new(root, "skipped", json_integer((json_int_t)dataset->skipped));

@@ -33,7 +33,7 @@ static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_o
 {
     gn_label_columns columns;
     GN_TRY(gn_label_columns_find(ctx, csv, options, attribute_names, &columns));
-    GN_TRY(gn_rows_open(ctx, columns.y >= 0, columns.a >= 0, rows));
+    GN_TRY(gn_rows_open(ctx, options, columns.y >= 0, columns.a >= 0, rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -140,7 +140,7 @@ static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_opt
     gn_label_columns labels;
     GN_TRY(gn_label_columns_find(ctx, csv, options, attribute_names, &labels));
     GN_TRY(find_features(ctx, csv, options, &labels, out));
-    GN_TRY(gn_rows_open(ctx, labels.y >= 0, labels.a >= 0, &out->rows));
+    GN_TRY(gn_rows_open(ctx, options, labels.y >= 0, labels.a >= 0, &out->rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -324,12 +324,13 @@ static gerne_status add_npz_row(gerne_ctx *ctx, const char *path, const gn_npz_m
     return status == GERNE_EDATA ? gn_fail_in(ctx, status, "'%s', row %zu", path, i) : status;
 }
 
-static gerne_status npz_labels(gerne_ctx *ctx, const char *path, const gn_npz_member *members,
-                               gn_dataset *dataset)
+static gerne_status npz_labels(gerne_ctx *ctx, const gn_data_options *options,
+                               const gn_npz_member *members, gn_dataset *dataset)
 {
+    const char *path = options->file;
     gn_rows rows;
     gn_text texts[MEMBERS] = {{0}};
-    GN_TRY(gn_rows_open(ctx, members[Y].found, members[A].found, &rows));
+    GN_TRY(gn_rows_open(ctx, options, members[Y].found, members[A].found, &rows));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; status == GERNE_OK && i < members[X].array.shape[0]; i++)
         status = add_npz_row(ctx, path, members, i, texts, &rows);
@@ -349,7 +350,7 @@ static gerne_status open_npz(gerne_ctx *ctx, const gn_data_options *options, gn_
     gerne_status status = check_members(ctx, options, members);
     bool unlabelled_splits = gn_is_none(options->y) && !options->labels && members[SPLIT].found;
     if (status == GERNE_OK && (members[Y].found || unlabelled_splits))
-        status = npz_labels(ctx, options->file, members, dataset);
+        status = npz_labels(ctx, options, members, dataset);
     else if (status == GERNE_OK)
         status = labels_for(ctx, options, members[X].array.shape[0], dataset);
     if (status == GERNE_OK)

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "data/source.h"
 
@@ -36,7 +36,7 @@ struct gn_fetch {
     bool direct; /* pointers into the cache: nothing to do for the threads */
     size_t slot_count;
     ring_slot *slots;
-    const uint8_t **samples; /* of every slot, twice, so that a batch is always consecutive */
+    const void **samples; /* of every slot, twice, so that a batch is always consecutive */
     uint8_t *pixels;
     ring_batch *batches;                 /* a ring of slot_count */
     size_t submitted, started, released; /* slots, counted without wrapping */
@@ -86,7 +86,8 @@ static void augment(const gn_fetch *fetch, const ring_slot *slot, const uint8_t 
 
 static bool augments(const gn_fetch *fetch)
 {
-    return fetch->options.augment && fetch->dataset->augment != GN_AUGMENT_NONE;
+    return fetch->options.augment && fetch->dataset->field == GN_PIXELS &&
+           fetch->dataset->augment != GN_AUGMENT_NONE;
 }
 
 /* ---- threads ---- */
@@ -200,20 +201,20 @@ gerne_status gn_fetch_new(gerne_ctx *ctx, const gn_dataset *dataset,
                           const gn_fetch_options *options, gn_fetch **out)
 {
     *out = NULL;
-    if (dataset->field != GN_PIXELS || !dataset->prepared)
-        return gn_fail(ctx, GERNE_EINTERNAL, "only pixels of a prepared dataset are fetched");
+    if (!dataset->prepared)
+        return gn_fail(ctx, GERNE_EINTERNAL, "only samples of a prepared dataset are fetched");
     gn_fetch *fetch;
     GN_TRY(gn_alloc(ctx, 1, sizeof *fetch, "a prefetcher", &fetch));
     fetch->ctx = ctx;
     fetch->dataset = dataset;
     fetch->options = *options;
-    fetch->direct = dataset->cache && !augments(fetch);
+    fetch->direct = gn_dataset_in_memory(dataset) && !augments(fetch);
     pthread_mutex_init(&fetch->lock, NULL);
     pthread_cond_init(&fetch->work, NULL);
     pthread_cond_init(&fetch->done, NULL);
     fetch->slot_count = options->ahead ? options->ahead : 1;
     size_t allowed = dataset->memory_limit / (dataset->dimension ? dataset->dimension : 1);
-    if (!dataset->cache && fetch->slot_count > allowed)
+    if (!gn_dataset_in_memory(dataset) && fetch->slot_count > allowed)
         fetch->slot_count = allowed ? allowed : 1;
     gerne_status status = allocate(ctx, fetch);
     if (status == GERNE_OK && !fetch->direct)
@@ -282,7 +283,7 @@ gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *ind
         fetch->slots[at] = (ring_slot){step, indices[i]};
         if (fetch->direct)
             fetch->samples[at] = fetch->samples[at + fetch->slot_count] =
-                gn_dataset_pixels(fetch->dataset, indices[i]);
+                gn_dataset_sample(fetch->dataset, indices[i]);
     }
     fetch->submitted += count;
     pthread_cond_broadcast(&fetch->work);
@@ -290,19 +291,12 @@ gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *ind
     return GERNE_OK;
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-gerne_status gn_fetch_wait(gn_fetch *fetch, const uint8_t *const **samples)
+gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const **samples)
 {
     *samples = NULL;
     if (fetch->batch_submitted == fetch->batch_released)
         return gn_fail(fetch->ctx, GERNE_EUSAGE, "no batch was submitted");
-    double start = now();
+    double start = gn_seconds();
     ring_batch *batch = &fetch->batches[fetch->batch_released % fetch->slot_count];
     pthread_mutex_lock(&fetch->lock);
     while (batch->done < batch->count)
@@ -315,7 +309,7 @@ gerne_status gn_fetch_wait(gn_fetch *fetch, const uint8_t *const **samples)
             gn_hint(fetch->ctx, "%s", failure->hint);
     }
     pthread_mutex_unlock(&fetch->lock);
-    fetch->waited += now() - start;
+    fetch->waited += gn_seconds() - start;
     GN_TRY(status);
     *samples = fetch->samples + batch->first % fetch->slot_count;
     return GERNE_OK;

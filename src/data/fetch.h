@@ -1,17 +1,18 @@
-/* fetch.h - samples decoded and augmented ahead of their use, on threads of their own.
+/* fetch.h - samples by index, decoded and augmented ahead of their use on threads of their own.
  *
- *     gn_fetch *fetch;
- *     GN_TRY(gn_fetch_new(ctx, data, &(gn_fetch_options){.threads = 2, .ahead = 4 * batch},
- * &fetch)); submit step 0, 1, 2, ... as far as gn_fetch_room allows each step: const uint8_t *const
- * *samples; GN_TRY(gn_fetch_wait(fetch, &samples));   // the oldest batch that was submitted
- *         ... samples[0..count-1], each height * width * 3 bytes, not normalised yet
+ *     gn_fetch_options options = {.threads = 2, .ahead = 4 * batch};
+ *     GN_TRY(gn_fetch_new(ctx, data, &options, &fetch));
+ *     ... gn_fetch_submit for step 0, 1, 2, ... as far as gn_fetch_room allows
+ *     for each step:
+ *         GN_TRY(gn_fetch_wait(fetch, &samples));   // the oldest batch that was submitted
+ *         ... samples[0..count-1], each a sample as gn_dataset_sample gives it
  *         gn_fetch_release(fetch);                  // gives its slots back
- *         submit a further step
+ *         ... submit a further step
  *     gn_fetch_close(fetch);
  *
  * Batches come back in the order of submission, and what they contain does not depend on timing:
  * augmentation is a function of (seed, step, sample). One thread uses a fetch object.
- * Samples that are in memory and not augmented are not copied: their pointers go into the cache.
+ * Samples that are in memory and not augmented are not copied: their pointers are handed out.
  */
 #ifndef GN_DATA_FETCH_H
 #define GN_DATA_FETCH_H
@@ -27,7 +28,7 @@ typedef struct gn_fetch_options {
     bool augment;  /* do what data.augment says; evaluation leaves it off */
 } gn_fetch_options;
 
-/* The dataset is lent and must be prepared; it holds pixels. */
+/* The dataset is lent and must be prepared. */
 GERNE_CHECKED gerne_status gn_fetch_new(gerne_ctx *ctx, const gn_dataset *dataset,
                                         const gn_fetch_options *options, gn_fetch **out);
 void gn_fetch_close(gn_fetch *fetch); /* takes NULL; waits for the threads */
@@ -45,7 +46,7 @@ GERNE_CHECKED gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const
 
 /* Waits for the oldest batch that is not released; *samples is borrowed until the release. The
  * failure of a sample is returned here. */
-GERNE_CHECKED gerne_status gn_fetch_wait(gn_fetch *fetch, const uint8_t *const **samples);
+GERNE_CHECKED gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const **samples);
 void gn_fetch_release(gn_fetch *fetch);
 
 /* Seconds spent inside gn_fetch_wait so far. */

@@ -134,14 +134,6 @@ static void close_images(gn_source *source)
 
 /* ---- files that are listed twice ---- */
 
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
-    return hash ^ hash >> 29;
-}
-
 /* Marks the second listing of a file; fails unless bad samples are to be skipped. */
 static gerne_status check_twice(gerne_ctx *ctx, const gn_files *files, bool skip, uint8_t *keep,
                                 size_t *dropped)
@@ -153,7 +145,7 @@ static gerne_status check_twice(gerne_ctx *ctx, const gn_files *files, bool skip
     GN_TRY(gn_alloc(ctx, slots, sizeof *table, "file names", &table));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; status == GERNE_OK && i < files->n; i++) {
-        size_t slot = (size_t)hash_name(files->names[i]) & (slots - 1);
+        size_t slot = (size_t)gn_text_hash(files->names[i]) & (slots - 1);
         while (table[slot] && strcmp(files->names[table[slot] - 1], files->names[i]) != 0)
             slot = (slot + 1) & (slots - 1);
         keep[i] = !table[slot];
@@ -182,6 +174,8 @@ static gerne_status drop_twice(gerne_ctx *ctx, gn_dataset *dataset, const gn_fil
         return GERNE_OK; /* a folder does not list a file twice */
     GN_TRY(gn_alloc(ctx, files->n, 1, "file names", &keep));
     gerne_status status = check_twice(ctx, files, dataset->skip_bad, keep, &dropped);
+    for (size_t i = 0; i < dataset->n; i++)
+        keep[i] = keep[gn_dataset_row(dataset, i)]; /* rows without labels are gone already */
     if (status == GERNE_OK && dropped)
         status = gn_dataset_keep(ctx, dataset, keep);
     dataset->skipped += dropped;

@@ -119,8 +119,8 @@ static void split_path(const char *path, path_parts *parts)
 static gerne_status open_rows(gerne_ctx *ctx, gn_collection *collection, bool has_y, bool has_a)
 {
     const gn_data_options *options = collection->options;
-    GN_TRY(gn_rows_open(ctx, has_y && !gn_is_none(options->y), has_a && !gn_is_none(options->a),
-                        &collection->rows));
+    GN_TRY(gn_rows_open(ctx, options, has_y && !gn_is_none(options->y),
+                        has_a && !gn_is_none(options->a), &collection->rows));
     collection->has_rows = true;
     return GERNE_OK;
 }

@@ -49,8 +49,13 @@ static gerne_status read_rows(gerne_ctx *ctx, gn_csv *csv, gn_collection *collec
 {
     metadata_columns columns;
     GN_TRY(find_columns(ctx, csv, collection->options, collection->files.listing, &columns));
-    GN_TRY(gn_rows_open(ctx, columns.labels.y >= 0, columns.labels.a >= 0, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, columns.labels.y >= 0, columns.labels.a >= 0,
+                        &collection->rows));
     collection->has_rows = true;
+    if (columns.labels.a >= 0)
+        GN_TRY(gn_arena_copy_text(ctx, collection->files.arena,
+                                  gn_csv_name(csv, (size_t)columns.labels.a),
+                                  &collection->rows.a_name));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -214,7 +219,7 @@ static gerne_status read_people(gerne_ctx *ctx, gn_collection *collection, celeb
             folder = i ? "img_align_celeba/img_align_celeba/" : "img_align_celeba/";
     }
     GN_TRY(read_names(ctx, lists, collection->options));
-    GN_TRY(gn_rows_open(ctx, lists->has_y, lists->has_a, &collection->rows));
+    GN_TRY(gn_rows_open(ctx, collection->options, lists->has_y, lists->has_a, &collection->rows));
     collection->has_rows = true;
     for (;;) {
         bool more;

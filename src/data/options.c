@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debias/missing.h"
+
 #define FIELD(name) offsetof(gn_data_options, name)
 
 static const char *const format_names[] = {"synthetic", "c-mnist", "c-cifar10", "images",
@@ -91,6 +93,8 @@ static const gn_option options[] = {
      .help = "scale features to mean 0 and variance 1 on the training split"},
     {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = READ,
      .help = "skip samples that cannot be read, with a warning, instead of stopping"},
+    {"missing", GN_CHOICE, FIELD(missing), .fallback = "error", .choices = GN_MISSING_CHOICES,
+     .when = READ, .help = GN_MISSING_HELP},
     {"memory_limit", GN_TEXT, FIELD(memory_limit), .fallback = "2G",
      .help = "keep samples in memory up to this size, stream them from disk above (K, M, G)",
      .flags = GN_NO_HASH},

@@ -67,6 +67,7 @@ typedef struct gn_data_options {
     int augment;
     bool standardize;
     bool skip_bad;
+    int missing; /* a gn_missing_rule */
     const char *memory_limit;
     int train_on;
     const char *fold;

@@ -38,9 +38,14 @@ bool gn_parse_split(const char *text, gn_split *out)
     return false;
 }
 
-gerne_status gn_rows_open(gerne_ctx *ctx, bool has_y, bool has_a, gn_rows *rows)
+gerne_status gn_rows_open(gerne_ctx *ctx, const gn_data_options *options, bool has_y, bool has_a,
+                          gn_rows *rows)
 {
-    *rows = (gn_rows){.has_y = has_y, .has_a = has_a};
+    *rows = (gn_rows){.has_y = has_y,
+                      .has_a = has_a,
+                      .missing = {.rule = options->missing},
+                      .y_name = options->y ? options->y : "y",
+                      .a_name = options->a ? options->a : "a"};
     gerne_status status = gn_labels_new(ctx, LABEL_LIMIT, &rows->y);
     if (status == GERNE_OK)
         status = gn_labels_new(ctx, LABEL_LIMIT, &rows->a);
@@ -56,6 +61,7 @@ void gn_rows_close(gn_rows *rows)
     gn_free(rows->y_numbers);
     gn_free(rows->a_numbers);
     gn_free(rows->split);
+    gn_free(rows->keep);
     *rows = (gn_rows){0};
 }
 
@@ -66,19 +72,25 @@ gerne_status gn_rows_add(gerne_ctx *ctx, gn_rows *rows, const char *y, const cha
     size_t need = rows->n + 1;
     if (need >= UINT32_MAX)
         return gn_fail(ctx, GERNE_EDATA, "there are more than %u samples", UINT32_MAX - 1);
+    const char *attribute = rows->has_a ? a : NULL;
+    bool used = gn_missing_take(&rows->missing, rows->has_y ? y : NULL, &attribute);
     if (rows->has_y) {
-        GN_TRY(gn_labels_add(ctx, rows->y, y, &number));
+        if (used)
+            GN_TRY(gn_labels_add(ctx, rows->y, y, &number));
         GN_TRY(gn_grow(ctx, &rows->y_numbers, &rows->capacity_y, need, sizeof *rows->y_numbers,
                        "labels"));
         rows->y_numbers[rows->n] = number;
     }
     if (rows->has_a) {
-        GN_TRY(gn_labels_add(ctx, rows->a, a, &number));
+        if (used)
+            GN_TRY(gn_labels_add(ctx, rows->a, attribute, &number));
         GN_TRY(gn_grow(ctx, &rows->a_numbers, &rows->capacity_a, need, sizeof *rows->a_numbers,
                        "attributes"));
         rows->a_numbers[rows->n] = number;
     }
     GN_TRY(gn_grow(ctx, &rows->split, &rows->capacity_split, need, 1, "splits"));
+    GN_TRY(gn_grow(ctx, &rows->keep, &rows->capacity_keep, need, 1, "samples"));
+    rows->keep[rows->n] = used;
     rows->split[rows->n++] = (uint8_t)split;
     return GERNE_OK;
 }
@@ -114,6 +126,10 @@ gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
 {
     if (rows->n == 0)
         return gn_fail(ctx, GERNE_EDATA, "there are no samples");
+    GN_TRY(gn_missing_check(ctx, &rows->missing, NULL, rows->y_name, rows->a_name, "data.missing"));
+    if (rows->missing.dropped == rows->n)
+        return gn_fail(ctx, GERNE_EDATA, "no row has both '%s' and '%s'", rows->y_name,
+                       rows->a_name);
     GN_TRY(gn_labels_finish(ctx, rows->y));
     GN_TRY(gn_labels_finish(ctx, rows->a));
     GN_TRY(copy_names(ctx, dataset->arena, gn_labels_names(rows->y), gn_labels_count(rows->y),
@@ -135,7 +151,7 @@ gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
     dataset->split = rows->split;
     rows->y_numbers = rows->a_numbers = NULL;
     rows->split = NULL;
-    return GERNE_OK;
+    return rows->missing.dropped ? gn_dataset_keep(ctx, dataset, rows->keep) : GERNE_OK;
 }
 
 gerne_status gn_dataset_keep(gerne_ctx *ctx, gn_dataset *dataset, const uint8_t *keep)

@@ -5,6 +5,7 @@
 
 #include "data/dataset.h"
 #include "debias/labels.h"
+#include "debias/missing.h"
 
 /* Memory of one thread that lives as long as the thread works; buffers grow and are used again. */
 enum { GN_SCRATCH_BUFFERS = 8 };
@@ -57,13 +58,20 @@ typedef struct gn_rows {
     uint8_t *split;
     size_t n, capacity_y, capacity_a, capacity_split;
     bool has_a, has_y;
+    gn_missing missing;          /* rows that lack a label: data.missing */
+    const char *y_name, *a_name; /* of the columns; may be set to names that outlive the rows */
+    uint8_t *keep;               /* 0 for such a row */
+    size_t capacity_keep;
 } gn_rows;
 
-GERNE_CHECKED gerne_status gn_rows_open(gerne_ctx *ctx, bool has_y, bool has_a, gn_rows *rows);
-/* y and a are read only where the rows have them; the caller adds the place to a failure. */
+GERNE_CHECKED gerne_status gn_rows_open(gerne_ctx *ctx, const gn_data_options *options, bool has_y,
+                                        bool has_a, gn_rows *rows);
+/* y and a are read only where the rows have them, and empty where a label is missing; the caller
+ * adds the place to a failure. */
 GERNE_CHECKED gerne_status gn_rows_add(gerne_ctx *ctx, gn_rows *rows, const char *y, const char *a,
                                        gn_split split);
-/* Sorts the labels and moves everything into the dataset. */
+/* Sorts the labels and moves everything into the dataset; its rows keep their numbers when some are
+ * dropped. */
 GERNE_CHECKED gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset);
 void gn_rows_close(gn_rows *rows);
 

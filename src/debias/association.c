@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "debias/groups.h"
+#include "base/memory.h"
 
 /* Quantiles of the normal distribution. */
 static const double Z95 = 1.644853626951472, Z975 = 1.959963984540054, Z9875 = 2.241402727604947;
@@ -19,43 +19,45 @@ double gn_chi_square_quantile(double degrees, double q)
 
 /* A table of shares with its sums; extra samples are spread over all cells that could have any. */
 typedef struct shares {
-    const gerne_groups *groups;
+    const uint64_t *counts;
+    uint32_t classes, attributes;
+    uint64_t *in_row, *in_column; /* samples */
     double extra, total;
     double *row, *column; /* sums of p */
     /* Parts of the gradient of phi^2: sum over the row of p^2/(r^2 c), over the column of
      * p^2/(r c^2). */
     double *row_sq, *column_sq;
+    uint64_t n;
     uint32_t rows, columns; /* that are not empty */
 } shares;
 
+static bool used(const shares *t, uint32_t y, uint32_t a)
+{
+    return t->in_row[y] > 0 && t->in_column[a] > 0;
+}
+
+/* 0 outside of the used rows and columns. */
 static double cell(const shares *t, uint32_t y, uint32_t a)
 {
-    return ((double)gerne_groups_count(t->groups, y, a) + t->extra) / t->total;
+    double count = (double)t->counts[(size_t)y * t->attributes + a];
+    return used(t, y, a) ? (count + t->extra) / t->total : 0;
 }
 
-/* An attribute that no sample has is no part of the table. */
-static bool used(const uint64_t *column_counts, uint32_t a)
+static void fill(shares *t)
 {
-    return column_counts[a] > 0;
-}
-
-static void fill(shares *t, const uint64_t *column_counts)
-{
-    const gerne_groups *groups = t->groups;
-    t->total = (double)groups->total + t->extra * t->rows * t->columns;
-    for (uint32_t y = 0; y < groups->classes; y++)
+    t->total = (double)t->n + t->extra * t->rows * t->columns;
+    for (uint32_t y = 0; y < t->classes; y++)
         t->row[y] = t->row_sq[y] = 0;
-    for (uint32_t a = 0; a < groups->attributes; a++)
+    for (uint32_t a = 0; a < t->attributes; a++)
         t->column[a] = t->column_sq[a] = 0;
-    for (uint32_t y = 0; y < groups->classes; y++)
-        for (uint32_t a = 0; a < groups->attributes; a++)
-            if (used(column_counts, a)) {
-                t->row[y] += cell(t, y, a);
-                t->column[a] += cell(t, y, a);
-            }
-    for (uint32_t y = 0; y < groups->classes; y++)
-        for (uint32_t a = 0; a < groups->attributes; a++)
-            if (used(column_counts, a)) {
+    for (uint32_t y = 0; y < t->classes; y++)
+        for (uint32_t a = 0; a < t->attributes; a++) {
+            t->row[y] += cell(t, y, a);
+            t->column[a] += cell(t, y, a);
+        }
+    for (uint32_t y = 0; y < t->classes; y++)
+        for (uint32_t a = 0; a < t->attributes; a++)
+            if (used(t, y, a)) {
                 double square = cell(t, y, a) * cell(t, y, a);
                 t->row_sq[y] += square / (t->row[y] * t->row[y] * t->column[a]);
                 t->column_sq[a] += square / (t->row[y] * t->column[a] * t->column[a]);
@@ -67,12 +69,12 @@ typedef struct moments {
 } moments;
 
 /* phi^2 = sum p^2/(r c) - 1 and I = sum p log(p/(r c)); their variances from the gradients. */
-static moments measure(const shares *t, const uint64_t *column_counts)
+static moments measure(const shares *t)
 {
     double phi2 = -1, information = 0, g_mean = 0, g_square = 0, i_square = 0;
-    for (uint32_t y = 0; y < t->groups->classes; y++)
-        for (uint32_t a = 0; a < t->groups->attributes; a++) {
-            double p = used(column_counts, a) ? cell(t, y, a) : 0;
+    for (uint32_t y = 0; y < t->classes; y++)
+        for (uint32_t a = 0; a < t->attributes; a++) {
+            double p = cell(t, y, a);
             if (p == 0)
                 continue;
             double even = t->row[y] * t->column[a],
@@ -105,23 +107,36 @@ static gn_interval around(double value, double error, double noise, bool indepen
     return ci;
 }
 
-static void estimate(shares *t, const uint64_t *column_counts, gn_association *out)
+/* Bergsma (2013): phi^2 less its mean under independence, over what it can still reach. */
+static double unbiased(const shares *t, double phi2, double degrees)
 {
-    double n = (double)t->groups->total;
+    if (t->n < 2)
+        return 0;
+    double others = (double)t->n - 1, rows = t->rows, columns = t->columns;
+    double most = fmin(rows - 1 - (rows - 1) * (rows - 1) / others,
+                       columns - 1 - (columns - 1) * (columns - 1) / others);
+    double left = fmax(0, phi2 - degrees / others);
+    return most > 0 ? fmin(1, sqrt(left / most)) : 0;
+}
+
+static void estimate(shares *t, gn_association *out)
+{
+    double n = (double)t->n;
     uint32_t smaller = (t->rows < t->columns ? t->rows : t->columns) - 1;
-    fill(t, column_counts);
-    moments raw = measure(t, column_counts);
-    out->most_information =
-        fmin(entropy(t->row, t->groups->classes), entropy(t->column, t->groups->attributes));
+    fill(t);
+    moments raw = measure(t);
+    out->most_information = fmin(entropy(t->row, t->classes), entropy(t->column, t->attributes));
     if (smaller == 0)
         return; /* nothing varies: everything stays zero */
     t->extra = 0.5;
-    fill(t, column_counts);
-    moments smooth = measure(t, column_counts);
-    double degrees = (double)(t->rows - 1) * (t->columns - 1);
+    fill(t);
+    moments smooth = measure(t);
+    out->degrees = (uint64_t)(t->rows - 1) * (t->columns - 1);
+    double degrees = (double)out->degrees;
     bool independent = n * raw.phi2 < gn_chi_square_quantile(degrees, 0.95);
     double noise = gn_chi_square_quantile(degrees, 0.975) / n;
     out->cramers_v = fmin(1, sqrt(raw.phi2 / smaller));
+    out->cramers_v_unbiased = unbiased(t, raw.phi2, degrees);
     double root = sqrt(fmax(smooth.phi2, 1e-300) / smaller);
     double v_error = sqrt(smooth.phi2_variance / n) / (2 * root * smaller);
     out->cramers_v_ci95 = around(out->cramers_v, v_error, sqrt(noise / smaller), independent, 1);
@@ -131,49 +146,66 @@ static void estimate(shares *t, const uint64_t *column_counts, gn_association *o
 }
 
 /* For each attribute the largest class, and the largest class of all. */
-static void guess(const gerne_groups *groups, gn_association *out)
+static void guess(const shares *t, gn_association *out)
 {
     uint64_t right = 0, largest = 0;
-    for (uint32_t a = 0; a < groups->attributes; a++) {
+    for (uint32_t a = 0; a < t->attributes; a++) {
         uint64_t most = 0;
-        for (uint32_t y = 0; y < groups->classes; y++)
-            if (gerne_groups_count(groups, y, a) > most)
-                most = gerne_groups_count(groups, y, a);
+        for (uint32_t y = 0; y < t->classes; y++)
+            if (t->counts[(size_t)y * t->attributes + a] > most)
+                most = t->counts[(size_t)y * t->attributes + a];
         right += most;
     }
-    for (uint32_t y = 0; y < groups->classes; y++)
-        if (groups->class_counts[y] > largest)
-            largest = groups->class_counts[y];
-    out->attribute_only = (double)right / (double)groups->total;
-    out->largest_class = (double)largest / (double)groups->total;
-    out->attribute_only_ci95 = gn_clopper_pearson(right, groups->total, 0.95);
+    for (uint32_t y = 0; y < t->classes; y++)
+        if (t->in_row[y] > largest)
+            largest = t->in_row[y];
+    out->attribute_only = (double)right / (double)t->n;
+    out->largest_class = (double)largest / (double)t->n;
+    out->attribute_only_ci95 = gn_clopper_pearson(right, t->n, 0.95);
 }
 
-gerne_status gn_association_of(gerne_ctx *ctx, const gerne_groups *groups, gn_association *out)
+static void add_up(shares *t)
+{
+    for (uint32_t y = 0; y < t->classes; y++)
+        for (uint32_t a = 0; a < t->attributes; a++) {
+            uint64_t count = t->counts[(size_t)y * t->attributes + a];
+            t->in_row[y] += count;
+            t->in_column[a] += count;
+            t->n += count;
+        }
+    for (uint32_t y = 0; y < t->classes; y++)
+        t->rows += t->in_row[y] > 0;
+    for (uint32_t a = 0; a < t->attributes; a++)
+        t->columns += t->in_column[a] > 0;
+}
+
+gerne_status gn_association_of(gerne_ctx *ctx, const uint64_t *counts, uint32_t classes,
+                               uint32_t attributes, gn_association *out)
 {
     *out = (gn_association){0};
-    size_t classes = groups->classes, attributes = groups->attributes;
-    double *block;
-    uint64_t *column_counts;
-    GN_TRY(gn_alloc(ctx, 2 * (classes + attributes), sizeof *block, "a table", &block));
-    gerne_status status =
-        gn_alloc(ctx, attributes, sizeof *column_counts, "a table", &column_counts);
+    size_t sides = (size_t)classes + attributes;
+    double *sums;
+    uint64_t *sizes;
+    GN_TRY(gn_alloc(ctx, 2 * sides, sizeof *sums, "a table", &sums));
+    gerne_status status = gn_alloc(ctx, sides, sizeof *sizes, "a table", &sizes);
     if (status == GERNE_OK) {
-        shares t = {.groups = groups,
-                    .row = block,
-                    .row_sq = block + classes,
-                    .column = block + 2 * classes,
-                    .column_sq = block + 2 * classes + attributes};
-        for (uint32_t y = 0; y < classes; y++)
-            for (uint32_t a = 0; a < attributes; a++)
-                column_counts[a] += gerne_groups_count(groups, y, a);
-        t.rows = groups->classes;
-        for (uint32_t a = 0; a < attributes; a++)
-            t.columns += used(column_counts, a);
-        estimate(&t, column_counts, out);
-        guess(groups, out);
+        shares t = {.counts = counts,
+                    .classes = classes,
+                    .attributes = attributes,
+                    .in_row = sizes,
+                    .in_column = sizes + classes,
+                    .row = sums,
+                    .row_sq = sums + classes,
+                    .column = sums + 2 * (size_t)classes,
+                    .column_sq = sums + sides + classes};
+        add_up(&t);
+        out->n = t.n;
+        if (t.n > 0) {
+            estimate(&t, out);
+            guess(&t, out);
+        }
+        gn_free(sizes);
     }
-    gn_free(column_counts);
-    gn_free(block);
+    gn_free(sums);
     return status;
 }

@@ -1,4 +1,5 @@
-/* association.h - how strongly an attribute predicts the class, from the table of groups alone. */
+/* association.h - how strongly an attribute predicts the class, from the sizes of the groups alone.
+ */
 #ifndef GN_DEBIAS_ASSOCIATION_H
 #define GN_DEBIAS_ASSOCIATION_H
 
@@ -6,7 +7,10 @@
 #include "base/status.h"
 
 typedef struct gn_association {
+    uint64_t n;                /* samples */
+    uint64_t degrees;          /* of freedom; 0: one class or one attribute, nothing varies */
     double cramers_v;          /* 0: independent, 1: one determines the other */
+    double cramers_v_unbiased; /* less what chance alone gives a table of this shape (Bergsma) */
     double mutual_information; /* nats */
     double most_information;   /* the largest value that it could have: the smaller entropy */
     double attribute_only;     /* accuracy of the best guess of the class from the attribute */
@@ -18,8 +22,10 @@ typedef struct gn_association {
  * by the delta method, evaluated with half a sample more in every cell so that a perfect table does
  * not claim certainty. The lower end is 0 when a chi-square test does not reject independence at
  * 5 %, and the upper end is at least what independence alone produces in 97.5 % of all samples.
- * The interval of the accuracy is Clopper and Pearson's, the guesses being taken as given. */
-GERNE_CHECKED gerne_status gn_association_of(gerne_ctx *ctx, const gerne_groups *groups,
+ * The interval of the accuracy is Clopper and Pearson's, the guesses being taken as given. counts
+ * are [classes][attributes]; classes and attributes without samples are no part of the table. */
+GERNE_CHECKED gerne_status gn_association_of(gerne_ctx *ctx, const uint64_t *counts,
+                                             uint32_t classes, uint32_t attributes,
                                              gn_association *out);
 
 /* The q-quantile of chi-square for q = 0.95 or 0.975: exact for one degree of freedom, else by

@@ -15,6 +15,14 @@ const char *gn_verdict_text(gn_verdict verdict)
     return texts[verdict];
 }
 
+gn_verdict gn_verdict_of(const gn_association *association)
+{
+    double v = association->cramers_v;
+    return v < BIASED_FROM            ? GN_UNBIASED
+           : v < STRONGLY_BIASED_FROM ? GN_BIASED
+                                      : GN_STRONGLY_BIASED;
+}
+
 /* Insertion into a short list: one pass over the groups, the lowest id first among equals. */
 static void find_smallest(gn_audit *audit)
 {
@@ -39,11 +47,9 @@ static void find_smallest(gn_audit *audit)
 gerne_status gn_audit_of(gerne_ctx *ctx, const gerne_groups *groups, gn_audit *out)
 {
     *out = (gn_audit){.groups = groups, .c = {0.25, 0.5, 1}, .grid_c = 0.5};
-    GN_TRY(gn_association_of(ctx, groups, &out->association));
-    double v = out->association.cramers_v;
-    out->verdict = v < BIASED_FROM            ? GN_UNBIASED
-                   : v < STRONGLY_BIASED_FROM ? GN_BIASED
-                                              : GN_STRONGLY_BIASED;
+    GN_TRY(gn_association_of(ctx, groups->counts, groups->classes, groups->attributes,
+                             &out->association));
+    out->verdict = gn_verdict_of(&out->association);
     find_smallest(out);
     out->empty = gn_groups_empty(groups);
     for (int i = 0; i < GN_AUDIT_CS; i++)
@@ -52,11 +58,6 @@ gerne_status gn_audit_of(gerne_ctx *ctx, const gerne_groups *groups, gn_audit *o
 }
 
 /* ---- JSON ---- */
-
-static json_t *interval_json(gn_interval ci)
-{
-    return json_pack("[o,o]", gn_json_number(ci.lo), gn_json_number(ci.hi));
-}
 
 static json_t *bounds_json(const gn_audit *audit)
 {
@@ -113,16 +114,18 @@ gerne_status gn_audit_json(gerne_ctx *ctx, const gn_audit *audit, json_t **out)
     bool good =
         o && gn_json_put(o, "verdict", json_string(gn_verdict_text(audit->verdict))) &&
         gn_json_put(o, "n", json_integer((json_int_t)groups->total)) &&
-        gn_json_put(o, "class_names", gn_class_names_json(groups)) &&
-        gn_json_put(o, "attribute_names", gn_attribute_names_json(groups)) &&
-        gn_json_put(o, "counts", gn_counts_json(groups)) &&
+        gn_json_put(o, "class_names", gn_json_names(groups->class_names, groups->classes)) &&
+        gn_json_put(o, "attribute_names",
+                    gn_json_names(groups->attribute_names, groups->attributes)) &&
+        gn_json_put(o, "counts",
+                    gn_json_counts(groups->counts, groups->classes, groups->attributes)) &&
         gn_json_put(o, "alpha", alpha_json(ctx, groups)) &&
         gn_json_put(o, "cramers_v", gn_json_number(s->cramers_v)) &&
-        gn_json_put(o, "cramers_v_ci95", interval_json(s->cramers_v_ci95)) &&
+        gn_json_put(o, "cramers_v_ci95", gn_json_interval(s->cramers_v_ci95)) &&
         gn_json_put(o, "mutual_information", gn_json_number(s->mutual_information)) &&
-        gn_json_put(o, "mutual_information_ci95", interval_json(s->mutual_information_ci95)) &&
+        gn_json_put(o, "mutual_information_ci95", gn_json_interval(s->mutual_information_ci95)) &&
         gn_json_put(o, "attribute_only_accuracy", gn_json_number(s->attribute_only)) &&
-        gn_json_put(o, "attribute_only_accuracy_ci95", interval_json(s->attribute_only_ci95)) &&
+        gn_json_put(o, "attribute_only_accuracy_ci95", gn_json_interval(s->attribute_only_ci95)) &&
         gn_json_put(o, "largest_class_share", gn_json_number(s->largest_class)) &&
         gn_json_put(o, "smallest_group", smallest_json(audit)) &&
         gn_json_put(o, "empty_groups", json_integer((json_int_t)audit->empty)) &&
@@ -238,14 +241,16 @@ static gerne_status print_verdict(gerne_ctx *ctx, const gn_audit *audit, gn_text
     return GERNE_OK;
 }
 
-gerne_status gn_audit_print(gerne_ctx *ctx, const gn_audit *audit, const char *name, gn_text *out)
+gerne_status gn_audit_print(gerne_ctx *ctx, const gn_audit *audit, const char *name, const char *y,
+                            const char *a, gn_text *out)
 {
     const gerne_groups *groups = audit->groups;
-    GN_TRY(gn_text_add(ctx, out,
-                       "%s: %llu samples, %u classes (y), %u attribute value%s (a)\n\n"
-                       "Groups: samples, and share of the class (alpha)\n",
+    GN_TRY(gn_text_add(ctx, out, "%s: %llu samples, %u classes (y), %u attribute value%s (a)\n",
                        name, (unsigned long long)groups->total, groups->classes, groups->attributes,
                        groups->attributes == 1 ? "" : "s"));
+    if (y && a)
+        GN_TRY(gn_text_add(ctx, out, "y is column '%s', a is column '%s'\n", y, a));
+    GN_TRY(gn_text_add(ctx, out, "\nGroups: samples, and share of the class (alpha)\n"));
     GN_TRY(gn_print_groups(ctx, groups, out));
     if (groups->attributes == 1)
         GN_TRY(gn_text_add(ctx, out,

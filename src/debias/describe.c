@@ -1,58 +1,13 @@
 #include "debias/describe.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "debias/groups.h"
 
-bool gn_json_put(json_t *object, const char *key, json_t *value)
+json_t *gn_attribute_names_json(const char *const *names, uint32_t count)
 {
-    return json_object_set_new(object, key, value) == 0;
-}
-
-/* Appends value, which is given away; drops the whole list when it cannot. */
-static void append(json_t **list, json_t *value)
-{
-    if (!*list)
-        json_decref(value);
-    else if (json_array_append_new(*list, value) != 0) {
-        json_decref(*list);
-        *list = NULL;
-    }
-}
-
-json_t *gn_counts_json(const gerne_groups *groups)
-{
-    json_t *rows = json_array();
-    for (uint32_t y = 0; y < groups->classes; y++) {
-        json_t *row = json_array();
-        for (uint32_t a = 0; a < groups->attributes; a++)
-            append(&row, json_integer((json_int_t)gerne_groups_count(groups, y, a)));
-        append(&rows, row);
-    }
-    return rows;
-}
-
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++) {
-        char number[16];
-        snprintf(number, sizeof number, "%u", i);
-        append(&list, json_string(names ? names[i] : number));
-    }
-    return list;
-}
-
-json_t *gn_class_names_json(const gerne_groups *groups)
-{
-    return names_json(groups->class_names, groups->classes);
-}
-
-json_t *gn_attribute_names_json(const gerne_groups *groups)
-{
-    return names_json(groups->attribute_names, groups->attributes);
+    static const char *const all[] = {GN_ALL_SAMPLES};
+    return count ? gn_json_names(names, count) : gn_json_names(all, 1);
 }
 
 static gerne_status put_law(gerne_ctx *ctx, const gerne_groups *groups, json_t *object,

@@ -8,14 +8,8 @@
 GERNE_CHECKED gerne_status gn_bounds_json(gerne_ctx *ctx, const gerne_groups *groups, double c,
                                           const double *beta, json_t **out);
 
-/* Counts as [y][a]; class and attribute names, or the numbers as texts. New references, NULL
- * without memory. */
-json_t *gn_counts_json(const gerne_groups *groups);
-json_t *gn_class_names_json(const gerne_groups *groups);
-json_t *gn_attribute_names_json(const gerne_groups *groups);
-
-/* Sets key to value, which is given away; false without memory. */
-bool gn_json_put(json_t *object, const char *key, json_t *value);
+/* The names of the attributes by index; without attributes the one name GN_ALL_SAMPLES. */
+json_t *gn_attribute_names_json(const char *const *names, uint32_t count);
 
 /* Appends the groups with their samples and shares, one line a class. */
 GERNE_CHECKED gerne_status gn_print_groups(gerne_ctx *ctx, const gerne_groups *groups,

@@ -30,6 +30,15 @@ static inline uint32_t gn_groups_divisor(const gerne_groups *groups, uint32_t y)
     return groups->keep_empty ? groups->attributes : groups->present[y];
 }
 
+/* Whether a group is a minority of its class: its share alpha is below 1/A. */
+static inline bool gn_is_minority(uint64_t count, uint64_t class_count, uint32_t attributes)
+{
+    return (unsigned __int128)count * attributes < class_count;
+}
+
+/* The name of the one attribute that all samples have where attributes are unknown. */
+#define GN_ALL_SAMPLES "all"
+
 enum { GN_GROUP_TEXT = 160 };
 
 /* "y=0, a=1", or with the names; returns buffer, which has GN_GROUP_TEXT bytes. */

@@ -45,14 +45,6 @@ void gn_labels_close(gn_labels *labels)
     gn_free(labels);
 }
 
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash ^ hash >> 32;
-}
-
 /* The slot that holds the text, or the free one where it belongs. */
 static size_t slot_of(const gn_labels *labels, const char *text, uint64_t hash)
 {
@@ -93,7 +85,7 @@ gerne_status gn_labels_add(gerne_ctx *ctx, gn_labels *labels, const char *text, 
     if (!text[0])
         return gn_fail(ctx, GERNE_EDATA, "the label is empty");
     GN_TRY(make_room(ctx, labels));
-    uint64_t hash = hash_of(text);
+    uint64_t hash = gn_text_hash(text);
     size_t slot = slot_of(labels, text, hash);
     if (labels->slots[slot]) {
         *number = labels->slots[slot] - 1;
@@ -132,7 +124,7 @@ static int compare_values(const void *a, const void *b)
     return x != y ? (x < y ? -1 : 1) : compare_texts(a, b); /* "1" and "01" are two labels */
 }
 
-gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
+static gerne_status finish(gerne_ctx *ctx, gn_labels *labels, bool sort)
 {
     entry *entries;
     GN_TRY(gn_alloc(ctx, labels->count, sizeof *entries, "labels", &entries));
@@ -141,7 +133,7 @@ gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
         entries[i] = (entry){.text = labels->texts[i], .number = i};
         integers = integers && gn_parse_int(labels->texts[i], &entries[i].value);
     }
-    if (labels->count)
+    if (sort && labels->count)
         qsort(entries, labels->count, sizeof *entries, integers ? compare_values : compare_texts);
     gerne_status status =
         gn_alloc(ctx, labels->count, sizeof *labels->names, "labels", &labels->names);
@@ -153,6 +145,16 @@ gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
     }
     gn_free(entries);
     return status;
+}
+
+gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)
+{
+    return finish(ctx, labels, true);
+}
+
+gerne_status gn_labels_finish_in_order(gerne_ctx *ctx, gn_labels *labels)
+{
+    return finish(ctx, labels, false);
 }
 
 uint32_t gn_labels_count(const gn_labels *labels)
@@ -174,6 +176,6 @@ int64_t gn_labels_find(const gn_labels *labels, const char *text)
 {
     if (!labels->slot_count || !labels->ranks)
         return -1;
-    uint32_t held = labels->slots[slot_of(labels, text, hash_of(text))];
+    uint32_t held = labels->slots[slot_of(labels, text, gn_text_hash(text))];
     return held ? (int64_t)labels->ranks[held - 1] : -1;
 }

@@ -21,8 +21,9 @@ void gn_labels_close(gn_labels *labels); /* takes NULL */
 GERNE_CHECKED gerne_status gn_labels_add(gerne_ctx *ctx, gn_labels *labels, const char *text,
                                          uint32_t *number);
 
-/* Sorts; no text can be added afterwards. */
+/* Sorts, or keeps the order of appearance; no text can be added afterwards. */
 GERNE_CHECKED gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels);
+GERNE_CHECKED gerne_status gn_labels_finish_in_order(gerne_ctx *ctx, gn_labels *labels);
 
 uint32_t gn_labels_count(const gn_labels *labels);
 

@@ -134,7 +134,7 @@ static uint64_t find_minority(const gerne_pseudo *pseudo, const int32_t *true_a,
     for (uint64_t i = first; i < end; i++)
         counts[true_a[pseudo->order[i]]]++;
     for (uint32_t a = 0; a < attributes; a++) {
-        bool minor = counts[a] * attributes < end - first;
+        bool minor = gn_is_minority(counts[a], end - first, attributes);
         minority += minor ? counts[a] : 0;
         counts[a] = minor; /* from here on a mark */
     }

@@ -1,20 +1,17 @@
 #include "engine/internal.h"
 
+#include <string.h>
+
 static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
-    gn_slot *slot = &c->slots[node->value];
-    int a = c->slots[node->inputs[0]].tensor, b = c->slots[node->inputs[1]].tensor;
-    dnnl_memory_desc_t md = *gn_description(c, a);
-    GN_TRY(gn_in_layout(c, b, &md, &b));
-    dnnl_binary_desc_t op;
-    dnnl_primitive_desc_t pd;
-    GN_DNNL(c->ctx, dnnl_binary_desc_init(&op, dnnl_binary_add, &md, &md, &md));
-    GN_TRY(gn_new_tensor(c, &md, &slot->tensor));
-    GN_TRY(gn_primitive_description(c->ctx, c->device, &op, true, NULL, &pd));
-    gn_argument arguments[] = {
-        {DNNL_ARG_SRC_0, a}, {DNNL_ARG_SRC_1, b}, {DNNL_ARG_DST, slot->tensor}};
-    GN_TRY(gn_emit(c, pd, arguments, 3, GN_ALWAYS, false));
-    return gn_settle(c, slot->tensor);
+    gn_compiled_value *v = &c->values[node->value];
+    int a = c->values[node->inputs[0]].tensor, b = c->values[node->inputs[1]].tensor;
+    const gn_description *description = gn_description_of(c, a);
+    GN_TRY(gn_in_layout(c, b, description, &b));
+    GN_TRY(gn_new_tensor(c, description, &v->tensor));
+    GN_TRY(gn_make_sum(&c->maker, description, true, &v->forward));
+    GN_TRY(gn_emit(c, &v->forward, (int[]){a, b, v->tensor}, 3));
+    return gn_settle(c, v->tensor);
 }
 
 /* Both sides receive the same gradient; the compiler sees to it that neither overwrites it. */
@@ -22,7 +19,7 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
 {
     int dy;
     GN_TRY(gn_gradient_of(c, node->value, &dy));
-    GN_TRY(gn_emit_relu_gradient(c, c->slots[node->value].tensor, dy, &dy));
+    GN_TRY(gn_emit_relu_gradient(c, c->values[node->value].tensor, dy, &dy));
     GN_TRY(gn_give_gradient(c, node->inputs[0], dy));
     return gn_give_gradient(c, node->inputs[1], dy);
 }
@@ -35,9 +32,16 @@ static const gn_layer addition_layer = {
 
 gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b)
 {
-    const gn_node *in = gn_node_at(graph, a);
-    if (!in || !gn_node_at(graph, b))
+    const gn_node *x = gn_operand_at(graph, a, GN_FLOAT32, 0, "an addition");
+    const gn_node *y = x ? gn_operand_at(graph, b, GN_FLOAT32, x->ndims, "an addition") : NULL;
+    if (!y)
         return -1;
-    int64_t dims[4] = {in->dims[0], in->dims[1], in->dims[2], in->dims[3]};
-    return gn_add_node(graph, &addition_layer, (gn_value[]){a, b}, 2, in->ndims, dims, NULL, 0);
+    int64_t dims[GN_DIMS_MAX];
+    memcpy(dims, x->dims, sizeof dims);
+    if (memcmp(dims, y->dims, sizeof dims) != 0) {
+        graph->failed =
+            gn_fail(graph->ctx, GERNE_EINTERNAL, "an addition takes values of one size");
+        return -1;
+    }
+    return gn_add_node(graph, &addition_layer, (gn_value[]){a, b}, 2, x->ndims, dims, NULL, 0);
 }

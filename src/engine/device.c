@@ -1,4 +1,4 @@
-#include "engine/internal.h"
+#include "engine/onednn.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -28,8 +28,6 @@ const char *gn_device_cpu(void)
         {dnnl_cpu_isa_avx, "avx"},
         {dnnl_cpu_isa_avx2, "avx2"},
         {dnnl_cpu_isa_avx2_vnni, "avx2_vnni"},
-        {dnnl_cpu_isa_avx512_mic, "avx512_mic"},
-        {dnnl_cpu_isa_avx512_mic_4ops, "avx512_mic_4ops"},
         {dnnl_cpu_isa_avx512_core, "avx512_core"},
         {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
         {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
@@ -50,6 +48,13 @@ static bool cpu_has_bf16(void)
            (unsigned)dnnl_cpu_isa_avx512_core;
 }
 
+static gerne_status create(gerne_ctx *ctx, gn_device *device)
+{
+    GN_DNNL(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0));
+    GN_DNNL(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order));
+    return gn_make_attributes(ctx, device);
+}
+
 gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, gn_device **out)
 {
     gn_device *device;
@@ -64,12 +69,7 @@ gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, 
 #endif
     device->precision = precision;
     device->emulates = precision == GN_BF16 && !cpu_has_bf16();
-    gerne_status status =
-        gn_dnnl(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0), "creating the engine");
-    if (status == GERNE_OK)
-        status =
-            gn_dnnl(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order),
-                    "creating a stream");
+    gerne_status status = create(ctx, device);
     if (status != GERNE_OK) {
         gn_device_close(device);
         return status;
@@ -82,6 +82,10 @@ void gn_device_close(gn_device *device)
 {
     if (!device)
         return;
+    gn_forget_descriptions(device);
+    for (int i = 0; i < 2; i++)
+        if (device->attributes[i])
+            dnnl_primitive_attr_destroy(device->attributes[i]);
     if (device->stream)
         dnnl_stream_destroy(device->stream);
     if (device->engine)
@@ -102,10 +106,4 @@ gn_precision gn_device_precision(const gn_device *device)
 bool gn_device_emulates(const gn_device *device)
 {
     return device->emulates;
-}
-
-gerne_status gn_device_wait(gerne_ctx *ctx, gn_device *device)
-{
-    GN_DNNL(ctx, dnnl_stream_wait(device->stream));
-    return GERNE_OK;
 }

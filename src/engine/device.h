@@ -9,6 +9,7 @@ typedef enum gn_precision {
     GN_BF16, /* convolutions and matrix products in bfloat16; weights, sums and losses in fp32 */
 } gn_precision;
 
+/* A device, and all that is built on it, is used by one thread at a time. */
 typedef struct gn_device gn_device;
 
 /* threads 0: as many as OpenMP would take. Where the CPU has no bfloat16 arithmetic, GN_BF16 rounds
@@ -23,8 +24,5 @@ gn_precision gn_device_precision(const gn_device *device);
  * bits of sums depend on it. */
 const char *gn_device_cpu(void);
 bool gn_device_emulates(const gn_device *device); /* bf16 by rounding */
-
-/* Waits until everything asked for is done. */
-GERNE_CHECKED gerne_status gn_device_wait(gerne_ctx *ctx, gn_device *device);
 
 #endif

@@ -28,11 +28,27 @@ void gn_graph_close(gn_graph *graph)
     gn_free(graph);
 }
 
-const gn_node *gn_node_at(const gn_graph *graph, gn_value value)
+static const gn_node *node_at(const gn_graph *graph, gn_value value)
 {
     if (graph->failed != GERNE_OK || value < 0 || (size_t)value >= graph->node_count)
         return NULL;
     return &graph->nodes[value];
+}
+
+const gn_node *gn_operand_at(gn_graph *graph, gn_value value, gn_type type, int ndims,
+                             const char *layer)
+{
+    const gn_node *node = node_at(graph, value);
+    if (!node || (node->type == type && (ndims == 0 || node->ndims == ndims)))
+        return node;
+    if (node->type != type)
+        graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "%s takes %s", layer,
+                                type == GN_INT32 ? "integers" : "floats, not integers");
+    else
+        graph->failed =
+            gn_fail(graph->ctx, GERNE_EINTERNAL, "%s takes values of %d dimensions, not of %d",
+                    layer, ndims, node->ndims);
+    return NULL;
 }
 
 static gerne_status add_node(gn_graph *graph, gn_node node, const void *options,
@@ -106,23 +122,42 @@ void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_
     graph->failed = add_parameter(graph, &p, fixed);
 }
 
-gn_value gn_input_image(gn_graph *graph, int64_t channels, int64_t height, int64_t width)
+const gn_node *gn_find_input(const gn_graph *graph, const char *name)
 {
-    return gn_add_node(graph, NULL, NULL, 0, 4, (int64_t[]){1, channels, height, width}, NULL, 0);
+    for (size_t i = 0; i < graph->node_count; i++)
+        if (!graph->nodes[i].layer && strcmp(graph->nodes[i].name, name) == 0)
+            return &graph->nodes[i];
+    return NULL;
 }
 
-gn_value gn_input_features(gn_graph *graph, int64_t count)
+gn_value gn_input(gn_graph *graph, const char *name, gn_type type, int ndims, const int64_t *dims)
 {
-    return gn_add_node(graph, NULL, NULL, 0, 2, (int64_t[]){1, count}, NULL, 0);
+    int64_t all[GN_DIMS_MAX] = {1};
+    const char *copy;
+    if (graph->failed != GERNE_OK)
+        return -1;
+    if (ndims < 1 || ndims >= GN_DIMS_MAX || type > GN_INT32 || gn_find_input(graph, name)) {
+        graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "'%s' cannot be an input", name);
+        return -1;
+    }
+    memcpy(all + 1, dims, (size_t)ndims * sizeof *dims);
+    graph->failed = gn_arena_copy_text(graph->ctx, graph->arena, name, &copy);
+    gn_value value = gn_add_node(graph, NULL, NULL, 0, 1 + ndims, all, NULL, 0);
+    if (value >= 0) {
+        graph->nodes[value].name = copy;
+        graph->nodes[value].type = type;
+        graph->nodes[value].port = (int)graph->input_count++;
+    }
+    return value;
 }
 
 gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output)
 {
     if (graph->failed != GERNE_OK)
         return graph->failed;
-    const gn_node *node = gn_node_at(graph, output);
-    if (!node || node->ndims != 2)
-        return gn_fail(ctx, GERNE_EINTERNAL, "a network must end in features");
+    if (!gn_operand_at(graph, output, GN_FLOAT32, 0, "an output"))
+        return graph->failed ? graph->failed
+                             : gn_fail(ctx, GERNE_EINTERNAL, "a network must end in a value");
     graph->output = output;
     return GERNE_OK;
 }
@@ -135,9 +170,10 @@ static int64_t size_of(const gn_node *node)
     return size;
 }
 
-int64_t gn_graph_input_size(const gn_graph *graph)
+int64_t gn_graph_input_size(const gn_graph *graph, const char *name)
 {
-    return size_of(&graph->nodes[0]);
+    const gn_node *node = gn_find_input(graph, name);
+    return node ? size_of(node) : 0;
 }
 
 int64_t gn_graph_output_size(const gn_graph *graph)

@@ -6,8 +6,10 @@
  *   program  a graph compiled for one batch size: a flat list of kernel calls and one block of
  *            memory, planned once; running it allocates nothing
  *
- * A value is the output of a layer; the builder calls below return it. The first failure sticks to
- * the graph, so that networks read without a test after every line: gn_graph_finish reports it.
+ * A value is an input or the output of a layer; the builder calls below return it. It has 2 to 4
+ * dimensions, the first of which is the batch: features [batch][width], sequences
+ * [batch][length][width], images [batch][channels][height][width]. The first failure sticks to the
+ * graph, so that networks read without a test after every line: gn_graph_finish reports it.
  */
 #ifndef GN_ENGINE_GRAPH_H
 #define GN_ENGINE_GRAPH_H
@@ -15,6 +17,13 @@
 #include "engine/device.h"
 
 enum { GN_DIMS_MAX = 4, GN_NAME_MAX = 64 };
+
+typedef enum gn_type {
+    GN_FLOAT32,
+    GN_INT32,    /* token ids and the like: inputs only, without gradients */
+    GN_BFLOAT16, /* the engine's own: activations of GN_BF16 */
+    GN_BYTES,    /* the engine's own: workspaces of kernels */
+} gn_type;
 
 typedef int gn_value;
 typedef struct gn_graph gn_graph;
@@ -24,8 +33,10 @@ typedef struct gn_graph gn_graph;
 GERNE_CHECKED gerne_status gn_graph_new(gerne_ctx *ctx, gn_device *device, gn_graph **out);
 void gn_graph_close(gn_graph *graph);
 
-gn_value gn_input_image(gn_graph *graph, int64_t channels, int64_t height, int64_t width);
-gn_value gn_input_features(gn_graph *graph, int64_t count);
+/* What the caller fills before each pass, GN_FLOAT32 or GN_INT32. ndims and dims are those of one
+ * sample: {width}, {length, width} or {channels, height, width}. Names differ within a graph:
+ * "pixels", "features", "tokens", "mask". */
+gn_value gn_input(gn_graph *graph, const char *name, gn_type type, int ndims, const int64_t *dims);
 
 typedef struct gn_convolution {
     int64_t outputs, kernel, stride, padding;
@@ -38,18 +49,20 @@ gn_value gn_convolve(gn_graph *graph, gn_value input, const char *name,
 /* Normalises over batch and space, scales, shifts, and applies ReLU when asked. */
 gn_value gn_batch_norm(gn_graph *graph, gn_value input, const char *name, bool relu);
 
-/* [outputs][inputs] weights and a bias, then ReLU when asked; images are flattened. */
+/* [outputs][inputs] weights and a bias, then ReLU when asked. A sequence is mapped place by place,
+ * an image is flattened. */
 gn_value gn_linear(gn_graph *graph, gn_value input, const char *name, int64_t outputs, bool relu);
 
 gn_value gn_max_pool(gn_graph *graph, gn_value input, int64_t kernel, int64_t stride,
                      int64_t padding);
-gn_value gn_average_all(gn_graph *graph, gn_value input); /* over space: image -> features */
-gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b);
+gn_value gn_average_all(gn_graph *graph, gn_value input);      /* over space: image -> features */
+gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b); /* values of the same dimensions */
 
-/* Declares the output (features) and reports the first failure of the builder calls. */
+/* Declares the output and reports the first failure of the builder calls. */
 GERNE_CHECKED gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output);
 
-int64_t gn_graph_input_size(const gn_graph *graph); /* numbers a sample */
+/* Numbers a sample; 0 when there is no such input. */
+int64_t gn_graph_input_size(const gn_graph *graph, const char *name);
 int64_t gn_graph_output_size(const gn_graph *graph);
 bool gn_graph_couples_samples(const gn_graph *graph); /* has normalisation layers */
 
@@ -110,24 +123,25 @@ float *gn_store_statistics(const gn_store *store, size_t *size);
 
 typedef enum gn_mode {
     GN_MODE_TRAIN,  /* normalisation by the batch's statistics; running ones are updated */
-    GN_MODE_FROZEN, /* normalisation by the running statistics, which stay; scale and shift train
-                     */
+    GN_MODE_FROZEN, /* by the running statistics, which stay; scale and shift train */
     GN_MODE_INFER,  /* forward only */
 } gn_mode;
 
 typedef struct gn_program gn_program;
 
-/* input_gradient: backward also computes the gradient of the input. */
+/* input_gradients: backward also computes the gradients of the inputs. */
 GERNE_CHECKED gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store,
-                                          int64_t batch, gn_mode mode, bool input_gradient,
+                                          int64_t batch, gn_mode mode, bool input_gradients,
                                           gn_program **out);
 void gn_program_close(gn_program *program);
 
-float *gn_program_input(gn_program *program);              /* [batch][input size], to be filled */
-const float *gn_program_output(const gn_program *program); /* [batch][output size] */
-float *gn_program_output_gradient(gn_program *program);    /* to be filled before backward */
-float *gn_program_input_gradient(gn_program *program);
-size_t gn_program_memory(const gn_program *program); /* bytes of its block */
+/* Where the numbers lie, in plain order. The addresses stay the same as long as the program: look
+ * inputs up once. NULL for a name that the graph does not have, and for gradients that the program
+ * does not compute (those of integers never). */
+void *gn_program_input(gn_program *program, const char *name); /* floats or int32_t, to be filled */
+float *gn_program_input_gradient(gn_program *program, const char *name);
+const float *gn_program_output(const gn_program *program);
+float *gn_program_output_gradient(gn_program *program); /* to be filled before backward */
 
 GERNE_CHECKED gerne_status gn_program_forward(gerne_ctx *ctx, gn_program *program);
 

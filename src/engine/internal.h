@@ -1,35 +1,20 @@
-/* internal.h - shared by the files of this folder only: everything that knows oneDNN. */
+/* internal.h - shared by the files of this folder only. */
 #ifndef GN_ENGINE_INTERNAL_H
 #define GN_ENGINE_INTERNAL_H
 
-#include <oneapi/dnnl/dnnl.h>
-
-#include "base/memory.h"
-#include "engine/graph.h"
-
-struct gn_device {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-    int threads;
-    gn_precision precision;
-    bool emulates;
-};
-
-/* Turns a oneDNN status into ours; what says which step failed. */
-gerne_status gn_dnnl(gerne_ctx *ctx, dnnl_status_t status, const char *what);
-#define GN_DNNL(ctx, expression) GN_TRY(gn_dnnl(ctx, expression, #expression))
+#include "engine/kernels.h"
 
 /* ---- graph ---- */
 
 typedef struct gn_compiler gn_compiler;
-typedef struct gn_node gn_node;
-typedef struct gn_layout gn_layout;
 
-/* A kind of layer. choose_layouts names the layouts of its weights; forward and backward append
- * calls to the program. Adding a kind: one file with one of these, and a builder call. */
+/* A kind of layer. choose_weights replaces the plain description of its first parameter by one that
+ * the kernels like; forward and backward append calls to the program. Adding a kind: one file with
+ * one of these, and a builder call. */
 typedef struct gn_layer {
     const char *name;
-    gerne_status (*choose_layouts)(gn_layout *layout, const gn_node *node); /* may be NULL */
+    gerne_status (*choose_weights)(gn_maker *maker, const gn_node *node,
+                                   const gn_description **weights); /* may be NULL */
     gerne_status (*forward)(gn_compiler *c, const gn_node *node);
     gerne_status (*backward)(gn_compiler *c, const gn_node *node);
 } gn_layer;
@@ -37,11 +22,14 @@ typedef struct gn_layer {
 enum { GN_INPUTS_MAX = 2, GN_OWNED_MAX = 4 };
 
 struct gn_node {
-    const gn_layer *layer; /* NULL for the input */
-    gn_value value;        /* the index of this node */
+    const gn_layer *layer; /* NULL for an input */
+    const char *name;      /* of an input */
+    int port;              /* of an input: which one */
+    gn_type type;
+    gn_value value; /* the index of this node */
     gn_value inputs[GN_INPUTS_MAX];
     int input_count;
-    int ndims;                    /* with the batch: 2 or 4 */
+    int ndims;                    /* with the batch: 2 to 4 */
     int64_t dims[GN_DIMS_MAX];    /* dims[0] is 1 here; programs put their batch size there */
     int parameters[GN_OWNED_MAX]; /* indices within the graph */
     int parameter_count;
@@ -53,7 +41,7 @@ struct gn_graph {
     gn_device *device;
     gn_arena *arena;
     gn_node *nodes;
-    size_t node_count, node_capacity;
+    size_t node_count, node_capacity, input_count;
     gn_parameter *parameters;
     const float **fixed; /* the constants, by parameter */
     size_t parameter_count, parameter_capacity, fixed_capacity;
@@ -70,28 +58,34 @@ gn_value gn_add_node(gn_graph *graph, const gn_layer *layer, const gn_value *inp
 void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
                       int ndims, const int64_t *dims, const float *fixed);
 
-const gn_node *gn_node_at(const gn_graph *graph, gn_value value); /* NULL for -1 */
+/* What a layer computes from: a value of a type with ndims dimensions (0: any). NULL after a
+ * failure, which another value is. Do not keep it: adding nodes moves it. */
+const gn_node *gn_operand_at(gn_graph *graph, gn_value value, gn_type type, int ndims,
+                             const char *layer);
 
-/* ---- layouts and store ---- */
+const gn_node *gn_find_input(const gn_graph *graph, const char *name); /* or NULL */
 
-struct gn_layout {
-    gerne_ctx *ctx;
-    gn_device *device;
-    const gn_graph *graph;
-    int64_t batch;
-    dnnl_memory_desc_t *descriptions; /* one for each parameter of the graph */
-};
+/* ---- store ---- */
+
+typedef struct gn_stored {
+    gn_parameter parameter;
+    const gn_description *description; /* as the kernels like it */
+    const gn_description *plain;       /* as callers see it */
+    size_t offset; /* in floats; trained ones in the block, others in the statistics */
+} gn_stored;
+
+typedef struct gn_part {
+    const gn_graph *graph; /* lent */
+    int first;             /* of its parameters */
+    size_t start, size;    /* of its trained ones in the block */
+} gn_part;
 
 struct gn_store {
     gn_device *device;
-    gn_parameter *parameters;
-    dnnl_memory_desc_t *descriptions;
-    size_t *offsets; /* in floats; trained ones in the block, others in the statistics */
+    gn_stored *parameters;
     int count;
-    int graph_count;
-    const gn_graph **graphs; /* lent */
-    int *first_parameter;    /* by graph */
-    size_t *part_start;      /* by graph, one more at the end */
+    gn_part *parts;
+    int part_count;
     float *values, *gradients, *statistics;
     size_t size, statistics_size;
 };
@@ -112,9 +106,8 @@ typedef struct gn_buffer {
 } gn_buffer;
 
 typedef struct gn_tensor {
-    dnnl_memory_desc_t description;
+    const gn_description *description;
     int buffer;
-    dnnl_memory_t memory;
 } gn_tensor;
 
 typedef enum gn_when {
@@ -123,28 +116,23 @@ typedef enum gn_when {
     GN_ACCUMULATING, /* only when gradients are added to */
 } gn_when;
 
-enum { GN_ARGUMENTS_MAX = 12 };
-
-typedef struct gn_argument {
-    int kind;   /* DNNL_ARG_... */
-    int tensor; /* index */
-} gn_argument;
-
-typedef struct gn_call gn_call;
-typedef void gn_routine(gn_program *program, const gn_call *call);
-
 /* One step of a program: a oneDNN primitive, or a small routine of ours. */
 struct gn_call {
-    dnnl_primitive_t primitive;
+    gn_primitive *primitive;
+    const gn_description *scratchpad;
     gn_routine *routine;
-    double number; /* for routines */
+    const gn_node *node; /* for a layer's own routine */
     gn_when when;
     bool is_product;
     int count;
-    gn_argument arguments[GN_ARGUMENTS_MAX];
-    dnnl_exec_arg_t resolved[GN_ARGUMENTS_MAX + 1];
-    dnnl_memory_t scratchpad;
+    int tensors[GN_ARGUMENTS_MAX]; /* -1 for one that the kernel does without */
 };
+
+/* An input of a program. */
+typedef struct gn_port {
+    const gn_node *node;
+    int tensor, gradient; /* the gradient may be -1 */
+} gn_port;
 
 struct gn_program {
     gn_device *device;
@@ -161,83 +149,71 @@ struct gn_program {
     size_t backward_start;
     unsigned char *memory;
     size_t memory_size, scratchpad_size;
-    int input, output, output_gradient, input_gradient; /* tensors, or -1 */
+    gn_port *inputs;             /* as many as the graph has */
+    int output, output_gradient; /* tensors, or -1 */
 };
 
 enum { GN_PARTS_MAX = 4 };
 
 /* What is known about a value while the program is put together. */
-typedef struct gn_slot {
+typedef struct gn_compiled_value {
     int tensor;              /* the forward result */
     int parts[GN_PARTS_MAX]; /* gradients from its consumers, to be added */
     int part_count;
     bool wants_gradient;
-    void *forward_description; /* dnnl_primitive_desc_t, a hint for backward */
-    int extra[4];              /* tensors that backward needs again (workspace, statistics) */
-} gn_slot;
+    gn_kernel forward; /* which the kernels of backward belong to */
+    int extra[4];      /* tensors that backward needs again (workspace, statistics) */
+} gn_compiled_value;
 
 struct gn_compiler {
-    gerne_ctx *ctx;
-    gn_device *device;
+    gn_maker maker;
     gn_program *program;
-    int64_t batch;
-    gn_mode mode;
-    dnnl_data_type_t type; /* of activations: f32 or bf16 */
-    gn_slot *slots;
+    gn_type type; /* of activations: GN_FLOAT32 or GN_BFLOAT16 */
+    gn_compiled_value *values;
     int parameter_base; /* of the graph in the store */
 };
 
-/* Descriptions. */
-gerne_status gn_describe(gerne_ctx *ctx, int ndims, const int64_t *dims, dnnl_data_type_t type,
-                         dnnl_format_tag_t tag, dnnl_memory_desc_t *out);
-dnnl_format_tag_t gn_plain_tag(int ndims);
-/* The node's value for this program's batch, in any layout. */
-gerne_status gn_describe_any(gn_compiler *c, const gn_node *node, dnnl_memory_desc_t *out);
-const dnnl_memory_desc_t *gn_description(const gn_compiler *c, int tensor);
-const dnnl_memory_desc_t *gn_query(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
-
-/* A primitive description that works in our scratchpad; relu adds it as a post-op. */
-gerne_status gn_primitive_description(gerne_ctx *ctx, gn_device *device, const_dnnl_op_desc_t op,
-                                      bool relu, const_dnnl_primitive_desc_t hint,
-                                      dnnl_primitive_desc_t *out);
-bool gn_is_reference(const_dnnl_primitive_desc_t pd); /* a slow implementation */
+/* The node's value for this program's batch, in plain order. */
+gerne_status gn_describe_value(gn_compiler *c, const gn_node *node, gn_type type,
+                               const gn_description **out);
+const gn_description *gn_description_of(const gn_compiler *c, int tensor);
 
 /* Tensors. */
-gerne_status gn_new_tensor(gn_compiler *c, const dnnl_memory_desc_t *description, int *out);
-gerne_status gn_fixed_tensor(gn_compiler *c, const dnnl_memory_desc_t *description, void *memory,
+gerne_status gn_new_tensor(gn_compiler *c, const gn_description *description, int *out);
+gerne_status gn_fixed_tensor(gn_compiler *c, const gn_description *description, void *memory,
                              int *out);
 /* Another view of the same memory. */
-gerne_status gn_alias_tensor(gn_compiler *c, int tensor, const dnnl_memory_desc_t *description,
+gerne_status gn_alias_tensor(gn_compiler *c, int tensor, const gn_description *description,
                              int *out);
+/* A tensor for what a kernel keeps for its backward pass; -1 when it keeps nothing. */
+gerne_status gn_workspace_tensor(gn_compiler *c, const gn_kernel *kernel, int *out);
 gerne_status gn_reorder(gn_compiler *c, int from, int to);
-/* The tensor itself, or a copy in the wanted layout and type. */
-gerne_status gn_in_layout(gn_compiler *c, int tensor, const dnnl_memory_desc_t *wanted, int *out);
+/* The tensor itself, or a copy in the wanted order and type. */
+gerne_status gn_in_layout(gn_compiler *c, int tensor, const gn_description *wanted, int *out);
+/* Its numbers in plain order under other dimensions: an image as features, a sequence as rows. */
+gerne_status gn_reshape(gn_compiler *c, int tensor, const gn_description *wanted, int *out);
 
-/* The values of a node's parameter as kernels want them: type and layout as wanted. */
+/* The values of a node's parameter as kernels want them: type and order as wanted. */
 gerne_status gn_weight_tensor(gn_compiler *c, const gn_node *node, int which,
-                              const dnnl_memory_desc_t *wanted, int *out);
+                              const gn_description *wanted, int *out);
 /* The parameter as it lies in the store. */
 gerne_status gn_parameter_tensor(gn_compiler *c, const gn_node *node, int which, int *out);
-const dnnl_memory_desc_t *gn_parameter_description(const gn_compiler *c, const gn_node *node,
-                                                   int which);
+const gn_description *gn_parameter_description(const gn_compiler *c, const gn_node *node,
+                                               int which);
 bool gn_parameter_trains(const gn_compiler *c, const gn_node *node, int which);
 
-/* Calls. pd is consumed, also on failure. */
-gerne_status gn_emit(gn_compiler *c, dnnl_primitive_desc_t pd, const gn_argument *arguments,
-                     int count, gn_when when, bool is_product);
-gerne_status gn_emit_routine(gn_compiler *c, gn_routine *routine, const gn_argument *arguments,
-                             int count, gn_when when, double number);
-/* A backward call some of whose outputs are gradients of the node's parameters. */
+/* Calls. The tensors are those that the kernel's constructor or the routine names, in its order. */
+gerne_status gn_emit(gn_compiler *c, const gn_kernel *kernel, const int *tensors, int count);
+/* A backward call whose last tensors are gradients of the node's parameters; it must replace what
+ * they hold. */
 typedef struct gn_gradient_output {
-    int kind;  /* DNNL_ARG_DIFF_... */
     int which; /* parameter of the node */
-    const dnnl_memory_desc_t *description;
-    const dnnl_memory_desc_t *view; /* the part of the parameter it belongs to; the rest is zero */
+    const gn_description *description;
+    const gn_description *view; /* the part of the parameter it belongs to; the rest is zero */
 } gn_gradient_output;
-gerne_status gn_emit_gradients(gn_compiler *c, dnnl_primitive_desc_t pd, const gn_node *node,
-                               const gn_argument *arguments, int count,
-                               const gn_gradient_output *outputs, int output_count,
-                               bool is_product);
+gerne_status gn_emit_gradients(gn_compiler *c, const gn_kernel *kernel, const gn_node *node,
+                               const int *tensors, int count, const gn_gradient_output *outputs,
+                               int output_count);
 /* In emulated bfloat16: rounds what a kernel has just written. */
 gerne_status gn_settle(gn_compiler *c, int tensor);
 /* dy *= (y > 0), in place when nobody else reads dy. */
@@ -250,7 +226,6 @@ bool gn_wants_gradient(const gn_compiler *c, gn_value value);
 bool gn_may_overwrite(const gn_compiler *c, int tensor);
 
 void *gn_tensor_data(const gn_program *program, int tensor);
-size_t gn_tensor_bytes(const gn_program *program, int tensor);
 
 /* plan.c: sets offsets so that buffers that live at one time do not overlap; returns the size. */
 gerne_status gn_plan_memory(gerne_ctx *ctx, gn_buffer *buffers, size_t count, size_t *size);

@@ -17,30 +17,20 @@ static float round_bf16(float x)
 
 static float *floats(gn_program *program, const gn_call *call, int argument)
 {
-    return gn_tensor_data(program, call->arguments[argument].tensor);
+    return gn_tensor_data(program, call->tensors[argument]);
 }
 
 static int64_t count(gn_program *program, const gn_call *call, int argument)
 {
-    size_t bytes = gn_tensor_bytes(program, call->arguments[argument].tensor);
-    return (int64_t)(bytes / sizeof(float));
+    return (int64_t)(program->tensors[call->tensors[argument]].description->size / sizeof(float));
 }
 
-void gn_round_in_place(gn_program *program, const gn_call *call)
-{
-    float *x = floats(program, call, 0);
-    int64_t n = count(program, call, 0);
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        x[i] = round_bf16(x[i]);
-}
-
-void gn_round_copy(gn_program *program, const gn_call *call)
+void gn_round_to(gn_program *program, const gn_call *call)
 {
     const float *from = floats(program, call, 0);
     float *to = floats(program, call, 1);
     int64_t n = count(program, call, 0);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for simd schedule(static)
     for (int64_t i = 0; i < n; i++)
         to[i] = round_bf16(from[i]);
 }
@@ -72,7 +62,8 @@ void gn_update_statistics(gn_program *program, const gn_call *call)
     const float *mean = floats(program, call, 0), *variance = floats(program, call, 1);
     float *running_mean = floats(program, call, 2), *running_variance = floats(program, call, 3);
     /* The batch normalises by the biased variance; the running one estimates without bias. */
-    float unbiased = (float)(call->number / (call->number > 1 ? call->number - 1 : 1));
+    double values = (double)(program->batch * call->node->dims[2] * call->node->dims[3]);
+    float unbiased = (float)(values / (values > 1 ? values - 1 : 1));
     int64_t n = count(program, call, 0);
     for (int64_t i = 0; i < n; i++) {
         running_mean[i] += momentum * (mean[i] - running_mean[i]);

@@ -4,11 +4,10 @@
 
 #include "engine/internal.h"
 
-gn_routine gn_round_in_place;    /* x */
-gn_routine gn_round_copy;        /* from, to */
+gn_routine gn_round_to;          /* from, to; both may be one */
 gn_routine gn_clear;             /* x */
 gn_routine gn_copy_to;           /* from, to */
 gn_routine gn_add_to;            /* from, sum */
-gn_routine gn_update_statistics; /* mean, variance, running mean, running variance; number = n */
+gn_routine gn_update_statistics; /* mean, variance, running mean, running variance */
 
 #endif

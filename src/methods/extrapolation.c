@@ -32,7 +32,7 @@ gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
  * biased one, without the batch whose weight is zero. */
 gerne_status gn_extrapolation_plan(const gn_run *run, const gn_extrapolation *e, gn_plan *plan)
 {
-    plan->joined = run->concatenate && run->coupled;
+    plan->joined = run->concatenate;
     if (!run->coupled && run->fixed) {
         plan->batches[plan->count++] =
             (gn_request){.sampler = e->sampler, .draw = GERNE_DRAW_EXTRAPOLATED};
@@ -83,9 +83,9 @@ static void log_gradients(gn_run *run, const gn_extrapolation *e, double added, 
 /* Two more passes, one for each batch's own weights. */
 static gerne_status diagnose(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
 {
-    GN_TRY(gn_run_pass(run, 0, batch, batch->biased, false));
+    GN_TRY(gn_weighted_pass(run, 0, batch, batch->biased, false));
     GN_TRY(keep_gradient(run, e, 1));
-    GN_TRY(gn_run_pass(run, 0, batch, batch->less_biased, false));
+    GN_TRY(gn_weighted_pass(run, 0, batch, batch->less_biased, false));
     log_gradients(run, e, 0, 1);
     return GERNE_OK;
 }
@@ -94,7 +94,7 @@ static gerne_status coalesced(gn_run *run, gn_extrapolation *e, gn_minibatch *ba
 {
     if (run->diagnose && draws_both(e))
         GN_TRY(diagnose(run, e, batch));
-    GN_TRY(gn_run_pass(run, 0, batch, NULL, false));
+    GN_TRY(gn_weighted_pass(run, 0, batch, NULL, false));
     size_t n = batch->samples.count;
     const float *losses = batch->losses[0];
     gn_run_log(run, "L_b", gn_weighted_sum(batch->biased, losses, n));
@@ -106,7 +106,7 @@ static gerne_status coalesced(gn_run *run, gn_extrapolation *e, gn_minibatch *ba
 /* Both batches in one pass that shares its statistics: the first half is the biased one. */
 static gerne_status concatenated(gn_run *run, gn_minibatch *batch)
 {
-    GN_TRY(gn_run_pass(run, 0, batch, NULL, false));
+    GN_TRY(gn_weighted_pass(run, 0, batch, NULL, false));
     size_t half = batch->samples.count / 2;
     gn_run_log(run, "L_b", gn_mean(batch->losses[0], half));
     gn_run_log(run, "L_lb", gn_mean(batch->losses[0] + half, half));
@@ -120,11 +120,11 @@ gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e, gn_minibatc
         return coalesced(run, e, &batches[0]);
     double beta = e->beta, loss_b = 0, loss_lb = 0;
     bool compare = run->diagnose && draws_both(e);
-    if (run->concatenate && run->coupled && draws_both(e))
+    if (run->concatenate && draws_both(e))
         return concatenated(run, &batches[0]);
     gn_minibatch *next = batches;
     if (beta != 0) {
-        GN_TRY(gn_run_pass(run, 0, next, NULL, false));
+        GN_TRY(gn_weighted_pass(run, 0, next, NULL, false));
         loss_b = gn_mean(next->losses[0], next->samples.count);
         gn_run_log(run, "L_b", loss_b);
         if (compare)
@@ -132,7 +132,7 @@ gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e, gn_minibatc
         next++;
     }
     if (beta != -1) {
-        GN_TRY(gn_run_pass(run, 0, next, NULL, beta != 0));
+        GN_TRY(gn_weighted_pass(run, 0, next, NULL, beta != 0));
         loss_lb = gn_mean(next->losses[0], next->samples.count);
         gn_run_log(run, "L_lb", loss_lb);
         if (compare)
@@ -140,4 +140,18 @@ gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e, gn_minibatc
     }
     gn_run_log(run, "loss", (1 + beta) * loss_lb - beta * loss_b);
     return gn_run_apply(run, 0);
+}
+
+gerne_status gn_extrapolation_watch(const gn_run *run, double mean_loss, gn_text *warning)
+{
+    if (mean_loss > -0.1)
+        return GERNE_OK;
+    bool apart = run->coupled && !run->concatenate;
+    return gn_text_add(run->ctx, warning,
+                       "the mean loss is %.3g: the loss of the biased batch grows without bound; "
+                       "lower method.beta or train.lr%s",
+                       mean_loss,
+                       apart ? ", or set model.bn concat: with statistics of their own the network "
+                               "can tell the two batches apart"
+                             : "");
 }

@@ -6,7 +6,7 @@
 #ifndef GN_METHODS_EXTRAPOLATION_H
 #define GN_METHODS_EXTRAPOLATION_H
 
-#include "methods/method.h"
+#include "methods/weighted.h"
 
 typedef struct gn_extrapolation {
     const gerne_sampler *sampler;
@@ -25,5 +25,10 @@ GERNE_CHECKED gerne_status gn_extrapolation_plan(const gn_run *run, const gn_ext
                                                  gn_plan *plan);
 GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e,
                                                  gn_minibatch *batches);
+
+/* The hook watch: inside its bounds the loss is a mean of losses by shares that are not negative,
+ * so a mean well below zero says that L_b grows without bound, long before figures overflow. */
+GERNE_CHECKED gerne_status gn_extrapolation_watch(const gn_run *run, double mean_loss,
+                                                  gn_text *warning);
 
 #endif

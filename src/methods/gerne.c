@@ -16,6 +16,8 @@
 #include "methods/extrapolation.h"
 #include "nn/loss.h"
 
+enum { PSEUDO_GROUPS = 2 };
+
 typedef struct gerne_options {
     double c, beta, t;
     bool share_majority, beyond_bounds;
@@ -58,12 +60,14 @@ static bool trains_biased_model(const gn_run *run)
 
 static int stages(const gn_run *run, gn_stage *list)
 {
+    const gerne_options *given = run->options;
     const gn_stage biased = {.name = "biased",
                              .lr_factor = 0.1,
                              .decay_factor = 2,
                              .networks = 1,
                              .keep = GN_KEEP_BALANCED_ACC,
-                             .table = "scores"};
+                             .table = "scores",
+                             .from = given->biased};
     const gn_stage main = {.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     if (run->known) {
         list[0] = main;
@@ -140,10 +144,11 @@ static gerne_status make_pseudo_groups(gn_run *run, const float *scores)
     GN_TRY(status);
     run->pseudo.made = true;
     run->pseudo.t = given->t;
-    run->pseudo.hard = 0;
+    run->pseudo.n = 0;
     for (size_t i = 0; i < run->n; i++)
-        run->pseudo.hard += a[i] == 0;
-    return gn_run_regroup(run, a, 2);
+        run->pseudo.n += a[i] == 0;
+    static const char *const names[PSEUDO_GROUPS] = {"hard", "easy"};
+    return gn_run_regroup(run, a, PSEUDO_GROUPS, names);
 }
 
 static gerne_status start(gn_run *run)
@@ -191,7 +196,7 @@ static gerne_status finish(gn_run *run)
     return GERNE_OK;
 }
 
-static gerne_status explain(const gn_run *run, gn_text *out)
+static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
 {
     const gerne_options *given = run->options;
     gerne_bounds bounds;
@@ -202,11 +207,16 @@ static gerne_status explain(const gn_run *run, gn_text *out)
         double alpha = gerne_groups_alpha(run->groups, bounds.y, bounds.a);
         share = alpha * (1 - (given->beta + 1) / (bounds.beta_max + 1));
     }
-    return gn_text_add(run->ctx, out,
+    GN_TRY(gn_text_add(run->ctx, reason,
                        "; beta is %g, its interval at c = %g is [%.4g, %.4g], and the share p_ext "
                        "of the largest group y=%u, a=%u is %.4g%s",
                        given->beta, given->c, bounds.lower, bounds.upper, bounds.y, bounds.a, share,
-                       share < 0 ? ": a negative share makes its loss grow without end" : "");
+                       share < 0 ? ": a negative share makes its loss grow without bound" : ""));
+    return gn_text_add(run->ctx, remedy, " or method.beta%s",
+                       run->coupled && !run->concatenate
+                           ? ", set model.bn concat (the network can tell the two batches apart by "
+                             "their BatchNorm statistics)"
+                           : "");
 }
 
 const gn_method gn_method_gerne = {
@@ -214,6 +224,7 @@ const gn_method gn_method_gerne = {
     .paper = "GERNE, ICCV 2025",
     .summary = "extrapolates from a biased to a less biased batch's gradient, and beyond",
     .attributes = GN_ATTRIBUTES_GUESSED,
+    .guessed_attributes = PSEUDO_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(gerne_options),
@@ -224,5 +235,6 @@ const gn_method gn_method_gerne = {
     .plan = plan,
     .step = step,
     .finish = finish,
+    .watch = gn_extrapolation_watch,
     .explain = explain,
 };

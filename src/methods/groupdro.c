@@ -2,8 +2,8 @@
  * groups' losses. */
 #include <math.h>
 
-#include "methods/method.h"
 #include "methods/rules.h"
+#include "methods/weighted.h"
 
 typedef enum variant { ORIGINAL, SUBPOPBENCH } variant;
 
@@ -101,14 +101,14 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 {
     groupdro_state *state = run->state;
     (void)k;
-    GN_TRY(gn_run_forward(run, 0, batch));
+    GN_TRY(gn_weighted_forward(run, 0, batch));
     group_losses(run, batch, state);
     update_q(run, state);
     for (size_t i = 0; i < batch->samples.count; i++) {
         size_t g = group_of(run, batch->indices[i]);
         batch->weights[i] = state->q[g] / (float)state->counts[g];
     }
-    GN_TRY(gn_run_backward(run, 0, batch, batch->weights, false));
+    GN_TRY(gn_weighted_backward(run, 0, batch, batch->weights, false));
     gn_run_log(run, "loss",
                gn_weighted_sum(batch->weights, batch->losses[0], batch->samples.count));
     return gn_run_apply(run, 0);

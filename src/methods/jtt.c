@@ -1,8 +1,8 @@
 /* jtt.c - just train twice: what a briefly trained model gets wrong counts more in a second run. */
 #include <string.h>
 
-#include "methods/method.h"
 #include "methods/rules.h"
+#include "methods/weighted.h"
 
 typedef enum variant { ORIGINAL, SUBPOPBENCH } variant;
 
@@ -111,7 +111,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
         bool wrong = weigh && state->errors[batch->indices[i]] != 0;
         batch->weights[i] = (wrong ? (float)given->lambda : 1.0f) / (float)n;
     }
-    GN_TRY(gn_run_pass(run, 0, batch, batch->weights, false));
+    GN_TRY(gn_weighted_pass(run, 0, batch, batch->weights, false));
     gn_run_log(run, "loss", gn_weighted_sum(batch->weights, batch->losses[0], n));
     return gn_run_apply(run, 0);
 }

@@ -1,7 +1,7 @@
 /* lff.c - learning from failure: a network that is made to lean on what is easy, and a second one
  * that learns from the samples on which the first fails. The second predicts (network 0). */
-#include "methods/method.h"
 #include "methods/rules.h"
+#include "methods/weighted.h"
 
 enum { DEBIASED, BIASED };
 
@@ -100,17 +100,17 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     const lff_options *given = run->options;
     size_t n = batch->samples.count;
     (void)k;
-    GN_TRY(gn_run_forward(run, BIASED, batch));
-    GN_TRY(gn_run_forward(run, DEBIASED, batch));
+    GN_TRY(gn_weighted_forward(run, BIASED, batch));
+    GN_TRY(gn_weighted_forward(run, DEBIASED, batch));
     if (given->variant == ORIGINAL)
         weigh_by_means(run, batch);
     else
         weigh_by_losses(batch);
-    GN_TRY(gn_run_backward(run, DEBIASED, batch, batch->weights, false));
+    GN_TRY(gn_weighted_backward(run, DEBIASED, batch, batch->weights, false));
     gn_run_log(run, "loss", gn_weighted_sum(batch->weights, batch->losses[DEBIASED], n));
     for (size_t i = 0; i < n; i++)
         batch->weights[i] = gn_gce_factor(batch->losses[BIASED][i], given->q) / (float)n;
-    GN_TRY(gn_run_backward(run, BIASED, batch, batch->weights, false));
+    GN_TRY(gn_weighted_backward(run, BIASED, batch, batch->weights, false));
     gn_run_log(run, "L_biased", gn_weighted_sum(batch->weights, batch->losses[BIASED], n));
     GN_TRY(gn_run_apply(run, DEBIASED));
     return gn_run_apply(run, BIASED);

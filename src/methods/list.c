@@ -1,5 +1,4 @@
 /* list.c - all methods: a new file becomes a method by its line here. */
-#include <math.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -32,23 +31,4 @@ gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **
     else
         gn_hint(ctx, "'gerne methods' lists them");
     return GERNE_EUSAGE;
-}
-
-double gn_weighted_sum(const float *weights, const float *losses, size_t count)
-{
-    double sum = 0;
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
-        sum += (double)weights[i] * (double)losses[i];
-        any = any || weights[i] != 0;
-    }
-    return any ? sum : (double)NAN;
-}
-
-double gn_mean(const float *values, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += (double)values[i];
-    return sum / (double)count;
 }

@@ -13,16 +13,18 @@
 #define GN_METHODS_METHOD_H
 
 #include "base/option.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 2, GN_STAGES_MAX = 2 };
 
-/* One batch of a step: step's draw from a sampler. */
+/* One batch of a step: the step's draw from a sampler, or a list of samples. */
 typedef struct gn_request {
-    const gerne_sampler *sampler;
+    const gerne_sampler *sampler; /* NULL: the list */
     gerne_draw draw;
-    const uint32_t *map; /* sampler's index -> training sample; NULL: they are the same */
-    float scale;         /* multiplies the weights of the draw; 0 stands for 1 */
+    const uint32_t *map;     /* sampler's index -> training sample; NULL: they are the same */
+    const uint32_t *samples; /* the list; read before plan is called again */
+    size_t count;            /* of the list; its weights are 1 / count */
+    float scale;             /* multiplies the weights; 0 stands for 1 */
 } gn_request;
 
 typedef struct gn_plan {
@@ -36,7 +38,7 @@ typedef struct gn_minibatch {
     const uint32_t *indices; /* training samples, 0..run->n-1 */
     gn_samples samples;      /* labels, and weights of the draw times the request's scale */
     const float *biased, *less_biased; /* after an extrapolated draw: the weights of L_b and L_lb */
-    float *losses[GN_NETWORKS_MAX];    /* [count] cross-entropies of network i */
+    float *losses[GN_NETWORKS_MAX];    /* [count] of network i, before they are weighted */
     int32_t *predictions[GN_NETWORKS_MAX];
     float *weights; /* [count], for the method to fill */
 } gn_minibatch;
@@ -56,12 +58,13 @@ typedef struct gn_stage {
     int networks;                   /* that train; network 0 predicts */
     gn_keep keep;
     const char *table; /* what the stage is for: a table that other runs may reuse; or NULL */
+    const char *from;  /* a run directory to take that table from; or NULL */
 } gn_stage;
 
 typedef struct gn_pseudo_report {
     bool made;
     double t;
-    uint64_t hard;
+    uint64_t n;               /* samples taken for the minority */
     double precision, recall; /* NaN when the truth is not known */
 } gn_pseudo_report;
 
@@ -86,14 +89,15 @@ typedef struct gn_run {
     bool coupled;               /* a batch must be run whole: batch normalisation trains */
     bool fixed;                 /* a sample's forward pass is always the same: no augmentation,
                                    no dropout */
-    bool concatenate;           /* model.bn concat */
+    bool concatenate;           /* coupled batches run as one: model.bn concat */
     bool diagnose;              /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
     int64_t steps; /* of this stage */
 
     /* start may set these. */
-    size_t pass_samples;  /* of one pass when coupled; batch at first */
+    bool whole;           /* batches are not cut into micro-batches; coupled at first */
+    size_t pass_samples;  /* of one such batch at most; batch at first */
     size_t epoch_samples; /* n at first */
     double c, beta;       /* of the groups' law, for reports; 1 and NaN at first */
     gn_pseudo_report pseudo;
@@ -111,7 +115,8 @@ struct gn_method {
     const gn_option *options;
     size_t option_count, options_size;
     size_t state_size;
-    bool plain_batches; /* draws run->batch samples, not run->per_class of each class */
+    bool plain_batches;          /* draws run->batch samples, not run->per_class of each class */
+    uint32_t guessed_attributes; /* GN_ATTRIBUTES_GUESSED: how many there will be */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
     int (*stages)(const gn_run *run, gn_stage *stages);
@@ -123,8 +128,12 @@ struct gn_method {
     gerne_status (*step)(gn_run *run, int64_t k, gn_minibatch *batches);
     /* After a stage that is not the last, with the kept checkpoint loaded. May be NULL. */
     gerne_status (*finish)(gn_run *run);
-    /* Appends what to say when training diverges, such as the bounds of beta. May be NULL. */
-    gerne_status (*explain)(const gn_run *run, gn_text *out);
+    /* Judges the mean loss since the last evaluation: appends a warning, or nothing. May be NULL.
+     */
+    gerne_status (*watch)(const gn_run *run, double mean_loss, gn_text *warning);
+    /* When training diverges: appends the reason (after "; ") and what to do about it beside
+     * lowering train.lr (after " or "). May be NULL. */
+    gerne_status (*explain)(const gn_run *run, gn_text *reason, gn_text *remedy);
 };
 
 /* Ends with a NULL. */
@@ -137,22 +146,23 @@ GERNE_CHECKED gerne_status gn_method_find(gerne_ctx *ctx, const char *name, cons
 
 gn_network *gn_run_network(gn_run *run, int i);
 
-/* Forward and backward of network i in one go: the gradient of sum_j weights[j] CE_j, with the
- * draw's own weights when weights is NULL. Fills batch->losses[i] and ->predictions[i]. */
-GERNE_CHECKED gerne_status gn_run_pass(gn_run *run, int i, gn_minibatch *batch,
-                                       const float *weights, bool accumulate);
+/* Forward and backward of network i in one go: the gradient of a loss. Fills batch->losses[i] and
+ * ->predictions[i]. */
+GERNE_CHECKED gerne_status gn_run_pass(gn_run *run, int i, gn_minibatch *batch, const gn_loss *loss,
+                                       bool accumulate);
 
-/* The same in two halves, for weights that need all losses of the batch first. No other pass of
- * network i may lie between them. */
-GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch);
+/* The same in two halves, for losses whose terms need all logits of the batch first: a loss sees
+ * them in the forward pass too. No other pass of network i may lie between the halves. */
+GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch,
+                                          const gn_loss *loss);
 GERNE_CHECKED gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch,
-                                           const float *weights, bool accumulate);
+                                           const gn_loss *loss, bool accumulate);
 
 /* One step of network i's optimiser at the stage's learning rate. */
 GERNE_CHECKED gerne_status gn_run_apply(gn_run *run, int i);
 
 /* A figure of this step; means between two evaluations go to the log. "loss" is watched for
- * divergence and has to be given in every step. NaN is left out. */
+ * divergence and has to be given in every step. NaN is ignored. */
 void gn_run_log(gn_run *run, const char *name, double value);
 
 /* A named table of count floats that lives as long as the run and is part of every checkpoint; a
@@ -173,16 +183,11 @@ GERNE_CHECKED gerne_status gn_run_sampler(gn_run *run, const gerne_groups *group
 GERNE_CHECKED gerne_status gn_run_groups(gn_run *run, const int32_t *y, const int32_t *a, size_t n,
                                          uint32_t attributes, const gerne_groups **out);
 
-/* From now on the run's groups are those of a[n] (copied). */
-GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes);
+/* From now on the run's groups are those of a[n] (copied). names[attributes] may be NULL. */
+GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes,
+                                          const char *const *names);
 
 /* Logits [n][classes] of the training samples by network i: in inference mode, not augmented. */
 GERNE_CHECKED gerne_status gn_run_predict(gn_run *run, int i, float *logits);
-
-/* ---- small helpers ---- */
-
-/* sum_i weights[i] losses[i], in double; NaN when all weights are zero. */
-double gn_weighted_sum(const float *weights, const float *losses, size_t count);
-double gn_mean(const float *values, size_t count);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "nn/loss.h"
+
 void gn_groupdro_update(float *q, const double *losses, const bool *present, size_t groups,
                         double eta)
 {
@@ -42,14 +44,8 @@ float gn_lff_weight(float biased, float debiased)
 size_t gn_error_set(const float *logits, const int32_t *y, size_t n, size_t classes, uint32_t *list)
 {
     size_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        const float *row = logits + i * classes;
-        size_t best = 0;
-        for (size_t c = 1; c < classes; c++)
-            if (row[c] > row[best])
-                best = c;
-        if (best != (size_t)y[i])
+    for (size_t i = 0; i < n; i++)
+        if (gn_argmax_float(logits + i * classes, classes) != (size_t)y[i])
             list[count++] = (uint32_t)i;
-    }
     return count;
 }

@@ -2,7 +2,7 @@
  * samples are weighted by p_ext / p_lb of their group. The same expected loss as GERNE's, another
  * variance. */
 #include "debias/bounds.h"
-#include "methods/method.h"
+#include "methods/extrapolation.h"
 
 typedef struct sw_options {
     double c, beta;
@@ -64,7 +64,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
         size_t g = (size_t)run->y[sample] * run->attributes + (size_t)run->a[sample];
         batch->weights[i] = (float)(state->weights[g] / (double)n);
     }
-    GN_TRY(gn_run_pass(run, 0, batch, batch->weights, false));
+    GN_TRY(gn_weighted_pass(run, 0, batch, batch->weights, false));
     gn_run_log(run, "loss", gn_weighted_sum(batch->weights, batch->losses[0], n));
     return gn_run_apply(run, 0);
 }
@@ -82,4 +82,5 @@ const gn_method gn_method_sw = {
     .start = start,
     .plan = plan,
     .step = step,
+    .watch = gn_extrapolation_watch,
 };

@@ -5,8 +5,9 @@
 #define OPTION(key) offsetof(gn_model_options, key)
 
 const gn_option gn_model_option_table[] = {
-    {"arch", GN_TEXT, OPTION(arch), .fallback = "mlp",
-     .help = "the network; 'gerne models' lists them"},
+    {"arch", GN_TEXT, OPTION(arch), .fallback = "auto",
+     .help = "network, see 'gerne models'; auto: mlp for features, synthetic and c-mnist, resnet20 "
+             "for images below 64 pixels, else resnet18"},
     {"hidden", GN_INTS, OPTION(hidden), .fallback = "100,100,100", .min = 1, .max = 1e6,
      .help = "widths of the hidden layers (mlp)"},
     {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,
@@ -17,9 +18,10 @@ const gn_option gn_model_option_table[] = {
      .help = "how a ResNet begins: 7x7 stride 2 and pooling, or 3x3 for small images"},
     {"freeze", GN_CHOICE, OPTION(freeze), .fallback = "none", .choices = "none|body|head",
      .help = "the part that is not trained"},
-    {"bn", GN_CHOICE, OPTION(bn), .fallback = "separate", .choices = "separate|concat|frozen",
-     .help = "batch normalisation: own statistics for each of two batches, common ones, or the "
-             "running ones unchanged"},
+    {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
+     .help = "BatchNorm statistics: of each of two batches (separate), of both together (concat), "
+             "or the running ones, unchanged (frozen); auto is concat from scratch and frozen with "
+             "model.weights"},
     /* No fallback: a run that does not ask for it keeps the identity it had before. */
     {"dropout", GN_REAL, OPTION(dropout), .min = 0, .max = 1, .flags = GN_TUNABLE | GN_OPEN_MAX,
      .help = "in training, the share of the last layer's inputs that is set to zero (0 when not "
@@ -58,4 +60,18 @@ gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name, const gn_arc
     else
         gn_hint(ctx, "'gerne models' lists the networks");
     return GERNE_EUSAGE;
+}
+
+enum { SMALL_SAMPLES = 256, LARGE_SAMPLES = 32, LARGE_SIDE = 64 };
+
+int64_t gn_training_batch(const gn_architecture *architecture)
+{
+    return architecture->wants_images ? LARGE_SAMPLES : SMALL_SAMPLES;
+}
+
+int64_t gn_inference_batch(const gn_sample_shape *shape)
+{
+    const gn_field *pixels = gn_shape_field(shape, GN_FIELD_PIXELS);
+    bool large = pixels && (pixels->dims[1] >= LARGE_SIDE || pixels->dims[2] >= LARGE_SIDE);
+    return large ? LARGE_SAMPLES : SMALL_SAMPLES;
 }

@@ -2,13 +2,14 @@
 #ifndef GN_NN_MODEL_H
 #define GN_NN_MODEL_H
 
+#include "base/field.h"
 #include "base/option.h"
 #include "engine/graph.h"
 
 typedef enum gn_variant { GN_V1_5, GN_V1 } gn_variant;            /* where a bottleneck strides */
 typedef enum gn_stem { GN_STEM_IMAGENET, GN_STEM_CIFAR } gn_stem; /* 7x7/2 and pooling, or 3x3 */
 typedef enum gn_freeze { GN_FREEZE_NONE, GN_FREEZE_BODY, GN_FREEZE_HEAD } gn_freeze;
-typedef enum gn_bn { GN_BN_SEPARATE, GN_BN_CONCAT, GN_BN_FROZEN } gn_bn;
+typedef enum gn_bn { GN_BN_AUTO, GN_BN_SEPARATE, GN_BN_CONCAT, GN_BN_FROZEN } gn_bn;
 
 typedef struct gn_model_options {
     const char *arch;
@@ -20,11 +21,6 @@ typedef struct gn_model_options {
 
 extern const gn_option gn_model_option_table[];
 extern const size_t gn_model_option_count;
-
-/* What one sample is: an image, or features when height is 0 (channels counts them then). */
-typedef struct gn_sample_shape {
-    int64_t channels, height, width;
-} gn_sample_shape;
 
 typedef enum gn_initialization {
     GN_INIT_UNIFORM, /* PyTorch's default: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) */
@@ -40,6 +36,11 @@ typedef struct gn_architecture {
     gn_value (*body)(gn_graph *graph, const gn_model_options *options, gn_value input);
     int (*layers_before_head)(const gn_model_options *options); /* NULL: the head is "fc" */
 } gn_architecture;
+
+/* Samples that run at once where the batch may be cut: what fits the cache. In inference it is a
+ * function of the sample's shape alone, as the last bits may depend on it. */
+int64_t gn_training_batch(const gn_architecture *architecture);
+int64_t gn_inference_batch(const gn_sample_shape *shape);
 
 /* Ends with a NULL. */
 extern const gn_architecture *const gn_architectures[];

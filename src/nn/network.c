@@ -23,21 +23,25 @@ struct gn_network {
     float *masks; /* [batch][features] of model.dropout: 0 or 1 / (1 - rate); NULL without it */
     bool drops;   /* in the present mode */
     uint64_t seed, step, place;
+    float *spare_input;  /* of mixed inputs; NULL before the first */
+    float *own_gradient; /* [batch][features] of losses that look at features; likewise */
+    bool own_counts;     /* the next backward pass of the body adds it */
 };
 
 /* ---- building ---- */
 
 static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
 {
-    bool image = n->shape.height > 0;
-    if (n->architecture->wants_images && !image) {
+    if (n->architecture->wants_images && !gn_shape_field(&n->shape, GN_FIELD_PIXELS)) {
         gn_fail(ctx, GERNE_EUSAGE, "model.arch: '%s' needs images, but the data are features",
                 n->architecture->name);
         gn_hint(ctx, "use --model.arch linear or mlp");
         return GERNE_EUSAGE;
     }
-    if (n->shape.channels < 1 || n->shape.height < 0 || (image && n->shape.width < 1) ||
-        n->classes < 1 || n->batch < 1)
+    bool whole = n->shape.count == 1 && n->classes > 0 && n->batch > 0;
+    for (int i = 0; whole && i < n->shape.fields[0].ndims; i++)
+        whole = n->shape.fields[0].dims[i] > 0;
+    if (!whole)
         return gn_fail(ctx, GERNE_EUSAGE, "a network needs samples, classes and a batch size");
     return GERNE_OK;
 }
@@ -45,12 +49,12 @@ static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
 static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
 {
     gn_graph *graph = n->graphs[GN_BODY];
-    gn_sample_shape s = n->shape;
+    const gn_field *field = &n->shape.fields[0];
     /* Layers on flat vectors take an image as its numbers in channel, row, column order. */
-    gn_value input =
-        n->architecture->wants_images
-            ? gn_input_image(graph, s.channels, s.height, s.width)
-            : gn_input_features(graph, s.height ? s.channels * s.height * s.width : s.channels);
+    int64_t numbers = gn_field_size(field);
+    gn_value input = n->architecture->wants_images
+                         ? gn_input(graph, field->name, GN_FLOAT32, field->ndims, field->dims)
+                         : gn_input(graph, field->name, GN_FLOAT32, 1, &numbers);
     GN_TRY(gn_graph_finish(ctx, graph, n->architecture->body(graph, &n->options, input)));
     n->features = gn_graph_output_size(graph);
     return GERNE_OK;
@@ -62,7 +66,7 @@ static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
     char name[GN_NAME_MAX] = "fc";
     if (n->architecture->layers_before_head)
         snprintf(name, sizeof name, "fc%d", n->architecture->layers_before_head(&n->options) + 1);
-    gn_value features = gn_input_features(graph, n->features);
+    gn_value features = gn_input(graph, GN_FIELD_FEATURES, GN_FLOAT32, 1, &n->features);
     return gn_graph_finish(ctx, graph, gn_linear(graph, features, name, n->classes, false));
 }
 
@@ -106,6 +110,8 @@ void gn_network_close(gn_network *n)
         gn_program_close(n->heads[i]);
     }
     gn_free(n->masks);
+    gn_free(n->spare_input);
+    gn_free(n->own_gradient);
     gn_store_close(n->store);
     gn_graph_close(n->graphs[GN_BODY]);
     gn_graph_close(n->graphs[GN_HEAD]);
@@ -189,9 +195,9 @@ const gn_model_options *gn_network_options(const gn_network *n)
     return &n->options;
 }
 
-gn_sample_shape gn_network_shape(const gn_network *n)
+const gn_sample_shape *gn_network_shape(const gn_network *n)
 {
-    return n->shape;
+    return &n->shape;
 }
 
 int64_t gn_network_batch(const gn_network *n)
@@ -206,7 +212,7 @@ int64_t gn_network_classes(const gn_network *n)
 
 int64_t gn_network_input_size(const gn_network *n)
 {
-    return gn_graph_input_size(n->graphs[GN_BODY]);
+    return gn_graph_input_size(n->graphs[GN_BODY], n->shape.fields[0].name);
 }
 
 int64_t gn_network_feature_count(const gn_network *n)
@@ -217,19 +223,6 @@ int64_t gn_network_feature_count(const gn_network *n)
 double gn_network_flops(const gn_network *n)
 {
     return gn_graph_flops(n->graphs[GN_BODY]) + gn_graph_flops(n->graphs[GN_HEAD]);
-}
-
-size_t gn_network_memory(const gn_network *n)
-{
-    size_t statistics;
-    gn_store_statistics(n->store, &statistics);
-    size_t bytes = (2 * gn_store_block(n->store).size + statistics) * sizeof(float);
-    bytes += n->masks ? (size_t)(n->batch * n->features) * sizeof(float) : 0;
-    for (int i = 0; i < MODES; i++) {
-        bytes += n->bodies[i] ? gn_program_memory(n->bodies[i]) : 0;
-        bytes += n->heads[i] ? gn_program_memory(n->heads[i]) : 0;
-    }
-    return bytes;
 }
 
 bool gn_network_couples_samples(const gn_network *n)
@@ -304,9 +297,22 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
     return GERNE_OK;
 }
 
-float *gn_network_input(gn_network *n)
+float *gn_network_input(gn_network *n, int field)
 {
-    return gn_program_input(n->body);
+    return gn_program_input(n->body, n->shape.fields[field].name);
+}
+
+gerne_status gn_network_make_spare_input(gerne_ctx *ctx, gn_network *n)
+{
+    if (n->spare_input)
+        return GERNE_OK;
+    return gn_alloc(ctx, (size_t)(n->batch * gn_network_input_size(n)), sizeof *n->spare_input,
+                    "mixed inputs", &n->spare_input);
+}
+
+float *gn_network_spare_input(gn_network *n)
+{
+    return n->spare_input;
 }
 
 gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *n)
@@ -321,11 +327,11 @@ const float *gn_features(const gn_network *n)
 
 gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *features)
 {
-    memcpy(gn_program_input(n->head), features ? features : gn_features(n),
+    memcpy(gn_program_input(n->head, GN_FIELD_FEATURES), features ? features : gn_features(n),
            (size_t)(n->batch * n->features) * sizeof(float));
     if (n->drops) {
         draw_masks(n);
-        apply_masks(n, gn_program_input(n->head));
+        apply_masks(n, gn_program_input(n->head, GN_FIELD_FEATURES));
     }
     return gn_program_forward(ctx, n->head);
 }
@@ -343,7 +349,8 @@ float *gn_logit_gradient(gn_network *n)
 gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 {
     GN_TRY(gn_program_backward(ctx, n->head, accumulate));
-    float *gradient = gn_program_input_gradient(n->head); /* NULL where the body does not train */
+    float *gradient = gn_program_input_gradient(
+        n->head, GN_FIELD_FEATURES); /* NULL where the body does not train */
     if (n->drops && gradient)
         apply_masks(n, gradient);
     return GERNE_OK;
@@ -351,15 +358,39 @@ gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 
 const float *gn_feature_gradient(const gn_network *n)
 {
-    return gn_program_input_gradient(n->head);
+    return gn_program_input_gradient(n->head, GN_FIELD_FEATURES);
+}
+
+gerne_status gn_network_expect_feature_loss(gerne_ctx *ctx, gn_network *n)
+{
+    size_t size = (size_t)(n->batch * n->features);
+    n->own_counts = n->body_mode != GN_MODE_INFER;
+    if (!n->own_counts)
+        return GERNE_OK;
+    if (!n->own_gradient)
+        GN_TRY(gn_alloc(ctx, size, sizeof *n->own_gradient, "gradients of features",
+                        &n->own_gradient));
+    memset(n->own_gradient, 0, size * sizeof *n->own_gradient);
+    return GERNE_OK;
+}
+
+float *gn_own_feature_gradient(gn_network *n)
+{
+    return n->own_counts ? n->own_gradient : NULL;
 }
 
 gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *n, const float *gradient, bool accumulate)
 {
+    size_t size = (size_t)(n->batch * n->features);
+    bool own = n->own_counts;
+    n->own_counts = false;
     if (n->body_mode == GN_MODE_INFER)
         return GERNE_OK;
-    memcpy(gn_program_output_gradient(n->body), gradient ? gradient : gn_feature_gradient(n),
-           (size_t)(n->batch * n->features) * sizeof(float));
+    float *output = gn_program_output_gradient(n->body);
+    memcpy(output, gradient ? gradient : gn_feature_gradient(n), size * sizeof *output);
+    if (own)
+        for (size_t i = 0; i < size; i++)
+            output[i] += n->own_gradient[i];
     return gn_program_backward(ctx, n->body, accumulate);
 }
 

@@ -28,13 +28,12 @@ GERNE_CHECKED gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *net
 gn_store *gn_network_store(const gn_network *network);
 gn_device *gn_network_device(const gn_network *network);
 const gn_model_options *gn_network_options(const gn_network *network);
-gn_sample_shape gn_network_shape(const gn_network *network);
+const gn_sample_shape *gn_network_shape(const gn_network *network);
 int64_t gn_network_batch(const gn_network *network);
 int64_t gn_network_classes(const gn_network *network);
 int64_t gn_network_input_size(const gn_network *network);
 int64_t gn_network_feature_count(const gn_network *network);
-double gn_network_flops(const gn_network *network);  /* of one sample's forward pass */
-size_t gn_network_memory(const gn_network *network); /* bytes: parameters and passes */
+double gn_network_flops(const gn_network *network); /* of one sample's forward pass */
 
 /* A batch must be run whole: a layer that trains couples its samples. */
 bool gn_network_couples_samples(const gn_network *network);
@@ -45,10 +44,15 @@ GERNE_CHECKED gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *netwo
 
 /* Which masks of model.dropout the samples of the next pass take: those of a step, from a place in
  * it on. A mask is a function of the seed, the step and the sample's place alone, so that a pass
- * can be repeated, cut into other micro-batches, or resumed. gn_load_samples calls this. */
+ * can be repeated, cut into other micro-batches, or resumed. gn_pass_part calls this. */
 void gn_network_set_masks(gn_network *network, uint64_t step, uint64_t place);
 
-float *gn_network_input(gn_network *network); /* [batch][channels][height][width] */
+float *gn_network_input(gn_network *network, int field); /* [batch][field], by its place */
+
+/* A second buffer of that size, for inputs that are made of two samples. */
+GERNE_CHECKED gerne_status gn_network_make_spare_input(gerne_ctx *ctx, gn_network *network);
+float *gn_network_spare_input(gn_network *network); /* NULL before the call above */
+
 GERNE_CHECKED gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *network);
 const float *gn_features(const gn_network *network); /* [batch][features], after gn_body_forward */
 
@@ -61,6 +65,11 @@ const float *gn_logits(const gn_network *network); /* [batch][classes] */
 float *gn_logit_gradient(gn_network *network); /* [batch][classes], to be filled */
 GERNE_CHECKED gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *network, bool accumulate);
 const float *gn_feature_gradient(const gn_network *network); /* [batch][features], undropped */
+
+/* For losses that look at features themselves: a gradient to be filled, zero at first, that the
+ * next gn_body_backward adds to the head's. NULL where the body does not train. */
+GERNE_CHECKED gerne_status gn_network_expect_feature_loss(gerne_ctx *ctx, gn_network *network);
+float *gn_own_feature_gradient(gn_network *network);
 
 /* gradient: [batch][features], or NULL for that of the head. Does nothing for a frozen body. */
 GERNE_CHECKED gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *network,

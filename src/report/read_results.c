@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "debias/groups.h"
 #include "report/record.h"
 
 enum { RESULTS_LIMIT = 1 << 28, GROUPS_LIMIT = 1 << 20 };
@@ -66,7 +67,7 @@ gerne_status gn_read_names(gn_run_record *run)
                           &run->attributes));
         if (run->attributes == 0) { /* unknown: one attribute that all samples have */
             run->attributes = 1;
-            run->attribute_names[0] = "all";
+            run->attribute_names[0] = GN_ALL_SAMPLES;
         }
         if ((uint64_t)run->classes * run->attributes > GROUPS_LIMIT)
             return damaged(run, "too many groups");

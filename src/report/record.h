@@ -9,6 +9,8 @@
 
 #include "base/json.h"
 #include "base/settings.h"
+#include "metrics/comparison.h"
+#include "metrics/predictions_csv.h"
 #include "report/curves.h"
 
 typedef struct gn_group_record {
@@ -40,12 +42,6 @@ typedef struct gn_stage_record {
     gn_curves curves;
 } gn_stage_record;
 
-/* Test samples as predictions.csv has them, in its order. */
-typedef struct gn_row_record {
-    uint64_t index;
-    uint32_t group, pred;
-} gn_row_record;
-
 typedef struct gn_picture_record {
     uint64_t index;
     uint32_t y, a, pred;
@@ -72,8 +68,9 @@ typedef struct gn_run_record {
     gn_stage_record stages[GN_STAGES_SHOWN];
     size_t stage_count;
     uint64_t damaged_lines;
-    gn_row_record *rows; /* owned */
-    size_t row_count, row_capacity;
+    gn_prediction_file predictions; /* of the test samples, numbered as results.json does */
+    gn_comparison difference;       /* this run minus the report's first, when paired with it */
+    bool is_paired;
     gn_picture_record pictures[GN_PICTURES_SHOWN];
     size_t picture_count;
     const char **notes; /* in the arena */

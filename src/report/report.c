@@ -165,12 +165,6 @@ static gerne_status choose_out(report *r, const char *const *paths, size_t count
 
 /* ---- in short ---- */
 
-static json_t *range_json(double lo, double hi)
-{
-    return isfinite(lo) && isfinite(hi) ? json_pack("[o,o]", gn_json_number(lo), gn_json_number(hi))
-                                        : json_null();
-}
-
 static json_t *worst_json(const gn_run_record *run)
 {
     if (run->test.worst < 0)
@@ -184,42 +178,39 @@ static json_t *worst_json(const gn_run_record *run)
 static json_t *run_json(const gn_run_record *run)
 {
     const gn_split_record *t = &run->test;
-    json_t *notes = json_array();
-    for (size_t i = 0; i < run->note_count; i++)
-        json_array_append_new(notes, json_string(run->notes[i]));
-    json_t *json = json_pack("{s:s,s:o,s:b,s:b,s:b}", "method", run->method ? run->method : "",
-                             "notes", notes, "complete", run->results != NULL, "running",
-                             run->running, "oracle", run->selection.oracle);
+    json_t *json =
+        json_pack("{s:s,s:o,s:b,s:b,s:b}", "method", run->method ? run->method : "", "notes",
+                  gn_json_names(run->notes, run->note_count), "complete", run->results != NULL,
+                  "running", run->running, "oracle", run->selection.oracle);
     json_object_set_new(json, "path", json_string(run->path));
     json_object_set_new(json, "n", t->there ? json_integer((json_int_t)t->n) : json_null());
     json_object_set_new(json, "wga", gn_json_number(t->there ? t->wga : NAN));
     json_object_set_new(json, "wga_ci95",
-                        t->there ? range_json(t->wga_lo, t->wga_hi) : json_null());
+                        t->there ? gn_json_interval((gn_interval){t->wga_lo, t->wga_hi})
+                                 : json_null());
     json_object_set_new(json, "gba", gn_json_number(t->there ? t->gba : NAN));
     json_object_set_new(json, "gba_ci95",
-                        t->there ? range_json(t->gba_lo, t->gba_hi) : json_null());
+                        t->there ? gn_json_interval((gn_interval){t->gba_lo, t->gba_hi})
+                                 : json_null());
     json_object_set_new(json, "acc_avg", gn_json_number(t->there ? t->acc_avg : NAN));
     json_object_set_new(json, "worst_group", t->there ? worst_json(run) : json_null());
     return json;
 }
 
-static gerne_status comparison_json(const report *r, json_t *list)
+static json_t *comparison_json(const report *r)
 {
+    json_t *list = json_array();
     for (size_t i = 1; i < r->run_count; i++) {
-        gn_paired d;
-        GN_TRY(gn_paired_difference(&r->runs[0], &r->runs[i], &d));
-        if (!d.there)
+        const gn_run_record *run = &r->runs[i];
+        if (!run->is_paired)
             continue;
-        json_t *json =
-            json_pack("{s:I,s:o,s:o,s:o,s:o,s:o}", "n", (json_int_t)d.n, "wga_difference",
-                      gn_json_number(d.wga), "gba_difference", gn_json_number(d.gba),
-                      "gba_difference_ci95", range_json(d.gba_lo, d.gba_hi), "acc_avg_difference",
-                      gn_json_number(d.acc), "mcnemar", gn_json_number(d.mcnemar));
-        json_object_set_new(json, "first", json_string(r->runs[0].path));
-        json_object_set_new(json, "other", json_string(r->runs[i].path));
+        json_t *json = gn_comparison_json(&run->difference);
+        json_object_set_new(json, "n", json_integer((json_int_t)run->test.n));
+        json_object_set_new(json, "run", json_string(run->path));
+        json_object_set_new(json, "reference", json_string(r->runs[0].path));
         json_array_append_new(list, json);
     }
-    return GERNE_OK;
+    return list;
 }
 
 static json_t *study_json(const gn_study_record *study)
@@ -236,17 +227,15 @@ static json_t *study_json(const gn_study_record *study)
     return json;
 }
 
-static gerne_status summarise(const report *r, size_t bytes, json_t **out)
+static json_t *summarise(const report *r, size_t bytes)
 {
-    json_t *runs = json_array(), *studies = json_array(), *comparison = json_array();
+    json_t *runs = json_array(), *studies = json_array();
     for (size_t i = 0; i < r->run_count; i++)
         json_array_append_new(runs, run_json(&r->runs[i]));
     for (size_t i = 0; i < r->study_count; i++)
         json_array_append_new(studies, study_json(&r->studies[i]));
-    gerne_status status = comparison_json(r, comparison);
-    *out = json_pack("{s:s,s:I,s:o,s:o,s:o}", "report", r->out, "bytes", (json_int_t)bytes, "runs",
-                     runs, "comparison", comparison, "studies", studies);
-    return status;
+    return json_pack("{s:s,s:I,s:o,s:o,s:o}", "report", r->out, "bytes", (json_int_t)bytes, "runs",
+                     runs, "comparison", comparison_json(r), "studies", studies);
 }
 
 /* ---- all of it ---- */
@@ -260,6 +249,7 @@ static gerne_status make(report *r, const char *const *paths, size_t count, cons
     for (size_t i = 1; i < r->run_count; i++)
         GN_TRY(compare_data(r->ctx, &r->runs[0], &r->runs[i]));
     tell_names_apart(r);
+    GN_TRY(gn_pair_runs(r->runs, r->run_count));
     GN_TRY(choose_out(r, paths, count, out_path));
     add_head(&page, r);
     add_body(&page, r);
@@ -267,7 +257,7 @@ static gerne_status make(report *r, const char *const *paths, size_t count, cons
     if (status == GERNE_OK)
         status = gn_file_write(r->ctx, r->out, page.text.bytes, page.text.size);
     if (status == GERNE_OK && summary)
-        status = summarise(r, page.text.size, summary);
+        *summary = summarise(r, page.text.size);
     gn_page_free(&page);
     return status;
 }

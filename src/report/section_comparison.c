@@ -136,47 +136,53 @@ static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
 
 /* ---- paired ---- */
 
-static void add_pair_row(gn_page *page, const gn_run_record *other, const gn_paired *d)
+static void add_difference(gn_page *page, double value, gn_interval ci)
 {
+    gn_page_add(page, "<td class=\"n\">%s <small>%s to %s</small></td>",
+                gn_show_points(value, 2).text, gn_show_points(ci.lo, 2).text,
+                gn_show_points(ci.hi, 2).text);
+}
+
+static void add_pair_row(gn_page *page, const gn_run_record *run)
+{
+    const gn_comparison *d = &run->difference;
     gn_page_add(page, "<tr><td class=\"name\">");
-    gn_page_text(page, other->name);
-    if (!d->there) {
-        gn_page_add(page, "</td><td colspan=\"4\"><small>not paired: predictions are missing or of "
+    gn_page_text(page, run->name);
+    gn_page_add(page, "</td>");
+    if (!run->is_paired) {
+        gn_page_add(page, "<td colspan=\"4\"><small>not paired: predictions are missing or of "
                           "other samples</small></td></tr>");
         return;
     }
-    gn_page_add(page,
-                "</td><td class=\"n\">%s</td><td class=\"n\">%s <small>%s to %s</small></td>"
-                "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>",
-                gn_show_points(d->wga, 2).text, gn_show_points(d->gba, 2).text,
-                gn_show_points(d->gba_lo, 2).text, gn_show_points(d->gba_hi, 2).text,
-                gn_show_points(d->acc, 2).text,
+    add_difference(page, d->wga_difference, d->wga_ci95);
+    add_difference(page, d->gba_difference, d->gba_ci95);
+    gn_page_add(page, "<td class=\"n\">%s</td><td class=\"n\">%s</td></tr>",
+                gn_show_points(d->acc_difference, 2).text,
                 d->mcnemar < 0.0001 ? "&lt; 0.0001" : gn_show_number(d->mcnemar).text);
 }
 
 static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
 {
     const gn_run_record *first = &runs[0];
-    if (!first->row_count)
+    size_t samples = first->predictions.predictions.count;
+    if (!samples)
         return;
-    gn_page_add(page, "<h2>Differences, sample by sample</h2>\n<p>Each run beside ");
+    gn_page_add(page, "<h2>Differences, sample by sample</h2>\n<p>Each run minus ");
     gn_page_text(page, first->name);
     gn_page_add(page,
                 ", on the same %s test samples, in percentage points.</p>\n"
                 "<div class=\"scroll\"><table><thead><tr><th>run</th><th class=\"n\">worst "
-                "group</th><th class=\"n\">mean of groups <small>95 %% interval</small></th>"
-                "<th class=\"n\">all samples</th><th class=\"n\">p</th></tr></thead>"
-                "<tbody>\n",
-                gn_show_count(first->row_count).text);
-    for (size_t i = 1; i < count && page->status == GERNE_OK; i++) {
-        gn_paired d;
-        page->status = gn_paired_difference(first, &runs[i], &d);
-        add_pair_row(page, &runs[i], &d);
-    }
-    gn_page_add(page, "</tbody></table></div><p class=\"note\">p: exact McNemar test over all "
-                      "samples. The seed of training is not part of these intervals; "
-                      "<code>gerne eval --predictions A --compare B</code> has the interval of the "
-                      "worst group's difference.</p>\n");
+                "group <small>95 %% interval</small></th><th class=\"n\">mean of groups "
+                "<small>95 %% interval</small></th><th class=\"n\">all samples</th>"
+                "<th class=\"n\">p</th></tr></thead><tbody>\n",
+                gn_show_count(samples).text);
+    for (size_t i = 1; i < count; i++)
+        add_pair_row(page, &runs[i]);
+    gn_page_add(page,
+                "</tbody></table></div><p class=\"note\">Intervals: %d paired resamples within "
+                "the groups. p: exact McNemar test over all samples. The seed of training is not "
+                "part of either.</p>\n",
+                (int)GN_RESAMPLES);
 }
 
 /* ---- curves ---- */

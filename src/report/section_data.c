@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debias/audit.h"
 #include "report/plot.h"
 #include "report/sections.h"
 
@@ -11,71 +12,21 @@ enum { MAP_CELLS = 2500, BINS = 20, NAME_BYTES = 256 };
 
 /* ---- how biased ---- */
 
-/* sums and most (the largest count) of every column. */
-static void add_up_columns(const uint64_t *counts, size_t rows, size_t columns, double *sums,
-                           double *most)
+static void add_words(gn_page *page, const gn_run_record *run, const gn_association *s)
 {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < columns; c++) {
-            double x = (double)counts[r * columns + c];
-            sums[c] += x;
-            most[c] = fmax(most[c], x);
-        }
-}
-
-gerne_status gn_bias_of(gerne_ctx *ctx, const uint64_t *counts, size_t rows, size_t columns,
-                        gn_bias *out)
-{
-    double *sums, n = 0, right = 0, ratio = 0;
-    size_t used_rows = 0, used_columns = 0;
-    GN_TRY(gn_alloc(ctx, 2 * columns, sizeof *sums, "sums of columns", &sums));
-    const double *most = sums + columns;
-    add_up_columns(counts, rows, columns, sums, sums + columns);
-    for (size_t c = 0; c < columns; c++) {
-        n += sums[c];
-        right += most[c];
-        used_columns += sums[c] > 0;
-    }
-    for (size_t r = 0; r < rows; r++) {
-        const uint64_t *row = counts + r * columns;
-        double total = 0, part = 0;
-        for (size_t c = 0; c < columns; c++) {
-            total += (double)row[c];
-            part += row[c] ? (double)row[c] * (double)row[c] / sums[c] : 0;
-        }
-        used_rows += total > 0;
-        ratio += total > 0 ? part / total : 0; /* chi-square / n + 1, over all rows */
-    }
-    gn_free(sums);
-    size_t least = used_rows < used_columns ? used_rows : used_columns;
-    *out = (gn_bias){.n = (uint64_t)n,
-                     .cramers_v = least > 1 ? sqrt(fmax(ratio - 1, 0) / (double)(least - 1)) : NAN,
-                     .guess = n > 0 ? right / n : NAN};
-    return GERNE_OK;
-}
-
-/* The thresholds of `gerne audit`. */
-static const char *words_of(double v)
-{
-    if (v >= 0.5)
-        return "Strongly biased";
-    return v >= 0.1 ? "Biased" : "Hardly biased";
-}
-
-static void add_words(gn_page *page, const gn_run_record *run, const gn_bias *bias)
-{
-    if (isnan(bias->cramers_v)) {
+    static const char *const words[] = {"Hardly biased", "Biased", "Strongly biased"};
+    if (s->degrees == 0) {
         gn_page_add(page,
                     "<p>%s training samples of %u classes; there is no second attribute "
                     "that could give the class away.</p>\n",
-                    gn_show_count(bias->n).text, run->classes);
+                    gn_show_count(s->n).text, run->classes);
         return;
     }
     gn_page_add(page,
                 "<p>%s: of %s training samples, guessing the class from the attribute alone gets "
                 "%s right (Cram\xC3\xA9r\xE2\x80\x99s V %.2f of 1).</p>\n",
-                words_of(bias->cramers_v), gn_show_count(bias->n).text,
-                gn_show_percent(bias->guess, 1).text, bias->cramers_v);
+                words[gn_verdict_of(s)], gn_show_count(s->n).text,
+                gn_show_percent(s->attribute_only, 1).text, s->cramers_v);
 }
 
 /* ---- tables and maps of the groups ---- */
@@ -230,14 +181,15 @@ static void add_large(gn_page *page, const gn_run_record *run)
 
 void gn_section_data(gn_page *page, gn_run_record *run)
 {
-    gn_bias bias;
+    gn_association association;
     if (!run->train_counts || page->status != GERNE_OK)
         return;
-    page->status = gn_bias_of(page->ctx, run->train_counts, run->classes, run->attributes, &bias);
+    page->status = gn_association_of(page->ctx, run->train_counts, run->classes, run->attributes,
+                                     &association);
     if (page->status != GERNE_OK)
         return;
     gn_page_add(page, "<h2>The training data</h2>\n");
-    add_words(page, run, &bias);
+    add_words(page, run, &association);
     if (run->classes <= GN_HEAT_SIDE && run->attributes <= GN_HEAT_SIDE)
         add_heat_table(page, run);
     else if ((size_t)run->classes * run->attributes <= MAP_CELLS)

@@ -150,10 +150,11 @@ static gerne_status count_confusion(const gn_run_record *run, confusion *c)
     GN_TRY(gn_alloc(run->ctx, groups, 1, "confusion", &place));
     for (size_t i = 0; i < c->count; i++)
         place[c->ids[i]] = (uint8_t)(i + 1);
-    for (size_t i = 0; i < run->row_count; i++) {
-        uint8_t at = place[run->rows[i].group];
+    const gn_predictions *p = &run->predictions.predictions;
+    for (size_t i = 0; i < p->count; i++) {
+        uint8_t at = place[(size_t)p->y[i] * run->attributes + (size_t)p->a[i]];
         if (at)
-            c->counts[(size_t)(at - 1) * run->classes + run->rows[i].pred]++;
+            c->counts[(size_t)(at - 1) * run->classes + (size_t)p->pred[i]]++;
     }
     gn_free(place);
     return GERNE_OK;
@@ -243,7 +244,7 @@ static void add_confusion_list(gn_page *page, const gn_run_record *run, const co
 void gn_section_confusion(gn_page *page, gn_run_record *run)
 {
     confusion c = {0};
-    if (!run->row_count || !run->test.there || page->status != GERNE_OK)
+    if (!run->predictions.predictions.count || !run->test.there || page->status != GERNE_OK)
         return;
     c.count = gn_worst_groups(page, run, c.ids, GN_ROWS_SHOWN);
     if (page->status == GERNE_OK)

@@ -85,6 +85,37 @@ static void add_stamps(gn_page *page, const json_t *study)
     gn_page_add(page, "\n");
 }
 
+/* Compared with rank 1, and no significant difference found. */
+static bool ties(const json_t *row)
+{
+    return json_is_false(json_object_get(json_object_get(row, "difference"), "significant"));
+}
+
+static void add_ties(gn_page *page, const json_t *ranking)
+{
+    size_t count = 0, i;
+    const json_t *row;
+    json_array_foreach(ranking, i, row)
+    {
+        count += ties(row);
+    }
+    if (count)
+        gn_page_add(page, "; no significant difference from %zu other configuration%s", count,
+                    count == 1 ? "" : "s");
+}
+
+/* Runs behind the headline that warned. */
+static void add_warned(gn_page *page, const json_t *best)
+{
+    double warned = gn_json_real(best, "warned");
+    const char *warning = gn_json_text(best, "warning");
+    if (!(warned > 0))
+        return;
+    gn_page_add(page, "<ul class=\"remarks\"><li>%.0f of %.0f runs of it warned: ", warned,
+                gn_json_real(best, "n"));
+    add_attribute_text(page, "", warning ? warning : "", "</li></ul>\n");
+}
+
 static void add_verdict(gn_page *page, const json_t *study)
 {
     const json_t *best = json_array_get(json_object_get(study, "ranking"), 0);
@@ -108,7 +139,9 @@ static void add_verdict(gn_page *page, const json_t *study)
     double wga = gn_json_real(json_object_get(test, "wga"), "mean");
     if (isfinite(wga))
         gn_page_add(page, "; worst group %s on test", gn_show_percent(wga, 1).text);
+    add_ties(page, json_object_get(study, "ranking"));
     gn_page_add(page, ".</p>\n");
+    add_warned(page, best);
 }
 
 static void add_notes(gn_page *page, const json_t *notes)
@@ -161,6 +194,16 @@ static void add_mean(gn_page *page, const json_t *figure)
     gn_page_add(page, "</td>");
 }
 
+/* Signed points, with the mark of no significant difference. */
+static void add_difference(gn_page *page, const json_t *row)
+{
+    double mean = gn_json_real(json_object_get(row, "difference"), "mean");
+    gn_page_add(page, "<td class=\"n\">");
+    if (isfinite(mean))
+        gn_page_add(page, "%+.2f%s", 100 * mean, ties(row) ? " =" : "");
+    gn_page_add(page, "</td>");
+}
+
 static void add_rank(gn_page *page, const json_t *study, const json_t *row, const gn_scale *scale)
 {
     const json_t *test = json_object_get(row, "test");
@@ -168,7 +211,8 @@ static void add_rank(gn_page *page, const json_t *study, const json_t *row, cons
     char title[128];
     snprintf(title, sizeof title, "%s, standard error %s", gn_show_percent(mean, 2).text,
              gn_show_percent(se, 2).text);
-    gn_page_add(page, "<tr><td class=\"n\">%.0f</td>", gn_json_real(row, "rank"));
+    gn_page_add(page, "<tr><td class=\"n\">%.0f%s</td>", gn_json_real(row, "rank"),
+                gn_json_real(row, "warned") > 0 ? " !" : "");
     add_parameter_cells(page, json_object_get(study, "parameters"),
                         json_object_get(row, "settings"));
     gn_page_add(page, "<td class=\"n\">%.0f</td>", gn_json_real(row, "n"));
@@ -177,6 +221,7 @@ static void add_rank(gn_page *page, const json_t *study, const json_t *row, cons
     gn_whisker(page, scale, mean, mean - se, fmin(mean + se, 1),
                gn_json_real(row, "rank") == 1 ? 1 : 0, title);
     gn_page_add(page, "</td>");
+    add_difference(page, row);
     add_mean(page, json_object_get(test, "gba"));
     add_mean(page, json_object_get(test, "wga"));
     gn_page_add(page, "</tr>\n");
@@ -207,7 +252,8 @@ static void add_ranking_table(gn_page *page, const json_t *study, size_t from, s
     gn_page_text(page, metric ? metric : "mean");
     gn_page_add(page, " <small>\xC2\xB1 sd</small></th><th class=\"plotcell\">");
     gn_whisker_head(page, scale);
-    gn_page_add(page, "</th><th class=\"n\">test GBA</th><th class=\"n\">test WGA</th></tr></thead>"
+    gn_page_add(page, "</th><th class=\"n\">from rank 1</th><th class=\"n\">test GBA</th><th "
+                      "class=\"n\">test WGA</th></tr></thead>"
                       "<tbody>\n");
     for (size_t i = from; i < to; i++)
         add_rank(page, study, json_array_get(ranking, i), scale);
@@ -225,8 +271,9 @@ static void add_ranking(gn_page *page, const json_t *study)
     gn_page_add(page, "<h2>Ranking</h2>\n");
     add_ranking_table(page, study, 0, shown, &scale);
     gn_page_add(page, "<p class=\"note\">\xC2\xB1 is the standard deviation over seeds; whiskers "
-                      "show one standard error of the mean. The choice is made on the split that "
-                      "the stamp names, the test columns are for judging.</p>\n");
+                      "show one standard error of the mean. = marks no significant difference "
+                      "from rank 1, ! a configuration of which a run warned. The choice is made "
+                      "on the split that the stamp names, the test columns are for judging.</p>\n");
     if (shown < count) {
         size_t end = count < TRIALS_SHOWN ? count : TRIALS_SHOWN;
         gn_page_add(page, "<details><summary>The other %zu</summary>", count - shown);
@@ -510,21 +557,33 @@ static void add_figures(gn_page *page, const json_t *figures)
 
 /* ---- trials ---- */
 
+static void add_small(gn_page *page, const char *text)
+{
+    add_attribute_text(page, "<br><small style=\"white-space:normal\">", text, "</small>");
+}
+
 static void add_trial(gn_page *page, const json_t *study, const json_t *trial)
 {
+    const json_t *warning;
+    size_t i;
     const json_t *val = json_object_get(trial, "val"), *test = json_object_get(trial, "test");
     const char *reason = gn_json_text(trial, "reason");
+    bool diverged = json_is_true(json_object_get(trial, "diverged")); /* the reason says it all */
     add_attribute_text(page, "<tr><td>", gn_json_text(trial, "id"), "</td><td>");
-    gn_page_text(page, gn_json_text(trial, "state"));
-    if (reason)
-        add_attribute_text(page, "<br><small style=\"white-space:normal\">", reason, "</small>");
+    gn_page_text(page, diverged ? reason : gn_json_text(trial, "state"));
+    if (reason && !diverged)
+        add_small(page, reason);
+    json_array_foreach(json_object_get(trial, "warnings"), i, warning)
+    {
+        add_small(page, json_string_value(warning));
+    }
     gn_page_add(page, "</td>");
     add_parameter_cells(page, json_object_get(study, "parameters"),
                         json_object_get(trial, "settings"));
     gn_page_add(page, "<td class=\"n\">%s</td>", gn_show_number(gn_json_real(trial, "seed")).text);
     const double figures[] = {gn_json_real(val, "gba"), gn_json_real(val, "wga"),
                               gn_json_real(test, "gba"), gn_json_real(test, "wga")};
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+    for (i = 0; i < sizeof figures / sizeof figures[0]; i++)
         gn_page_add(page, "<td class=\"n\">%s</td>", gn_show_percent(figures[i], 2).text);
     gn_page_add(page, "</tr>\n");
 }

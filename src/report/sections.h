@@ -30,15 +30,8 @@ void gn_sections_of_run(gn_page *page, gn_run_record *run);
 /* Several runs of one dataset side by side. */
 void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count);
 
-/* The paired difference of two runs that predicted the same samples: other minus first. */
-typedef struct gn_paired {
-    bool there;
-    uint64_t n, only_first, only_other;
-    double mcnemar;
-    double acc, gba, gba_lo, gba_hi, wga; /* differences as fractions */
-} gn_paired;
-GERNE_CHECKED gerne_status gn_paired_difference(const gn_run_record *first,
-                                                const gn_run_record *other, gn_paired *out);
+/* Compares every run with the first, sample by sample, where both predicted the same samples. */
+GERNE_CHECKED gerne_status gn_pair_runs(gn_run_record *runs, size_t count);
 
 /* A whole study: ranking, parameters, tables, figures, trials. */
 void gn_section_study(gn_page *page, const gn_study_record *study);
@@ -48,15 +41,6 @@ void gn_page_group(gn_page *page, const gn_run_record *run, size_t group, bool t
 
 /* The first sentence about a run, as plain text. */
 gn_shown gn_interval_words(double lo, double hi);
-
-/* How strongly the columns of a table of counts (attributes) tell its rows (classes). */
-typedef struct gn_bias {
-    uint64_t n;
-    double cramers_v; /* NaN when fewer than two rows or columns have samples */
-    double guess;     /* share that the best guess of the row from the column gets right */
-} gn_bias;
-GERNE_CHECKED gerne_status gn_bias_of(gerne_ctx *ctx, const uint64_t *counts, size_t rows,
-                                      size_t columns, gn_bias *out);
 
 /* The ids of the groups with test samples, worst first, at most limit; returns how many. */
 size_t gn_worst_groups(gn_page *page, const gn_run_record *run, size_t *ids, size_t limit);

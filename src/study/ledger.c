@@ -218,31 +218,31 @@ static gerne_status remember(gn_ledger *l, const char *id)
     return GERNE_OK;
 }
 
-static gerne_status insert(gn_ledger *l, const gn_trial_spec *spec)
+static gerne_status insert(gn_ledger *l, const gn_trial *trial)
 {
     sqlite3_stmt *query;
     GN_TRY(gn_database_prepare(&l->db,
                                "INSERT OR IGNORE INTO trials(id, tag, settings, config, seed, "
                                "level) VALUES(?, ?, ?, ?, ?, ?)",
                                &query));
-    sqlite3_bind_text(query, 1, spec->id, -1, SQLITE_STATIC);
-    sqlite3_bind_text(query, 2, spec->tag ? spec->tag : "", -1, SQLITE_STATIC);
-    sqlite3_bind_text(query, 3, spec->settings, -1, SQLITE_STATIC);
-    sqlite3_bind_text(query, 4, spec->config, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(query, 5, spec->seed);
-    sqlite3_bind_int(query, 6, spec->level);
+    sqlite3_bind_text(query, 1, trial->id, -1, SQLITE_STATIC);
+    sqlite3_bind_text(query, 2, trial->tag ? trial->tag : "", -1, SQLITE_STATIC);
+    sqlite3_bind_text(query, 3, trial->settings, -1, SQLITE_STATIC);
+    sqlite3_bind_text(query, 4, trial->config, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(query, 5, trial->seed);
+    sqlite3_bind_int(query, 6, trial->level);
     return gn_database_finish(&l->db, query);
 }
 
-gerne_status gn_ledger_plan(gn_ledger *l, const gn_trial_spec *specs, size_t count)
+gerne_status gn_ledger_plan(gn_ledger *l, const gn_trial *trials, size_t count)
 {
     GN_TRY(gn_database_begin(&l->db));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++)
-        status = insert(l, &specs[i]);
+        status = insert(l, &trials[i]);
     GN_TRY(gn_database_end(&l->db, status));
     for (size_t i = 0; i < count; i++)
-        GN_TRY(remember(l, specs[i].id));
+        GN_TRY(remember(l, trials[i].id));
     return GERNE_OK;
 }
 
@@ -397,18 +397,19 @@ gerne_status gn_ledger_retry(gn_ledger *l)
 static gerne_status read_row(gn_ledger *l, gn_arena *arena, sqlite3_stmt *query, gn_trial *out)
 {
     const char *state, *results;
-    GN_TRY(column(l, arena, query, 0, &out->spec.tag));
-    GN_TRY(column(l, arena, query, 1, &out->spec.settings));
-    GN_TRY(column(l, arena, query, 2, &out->spec.config));
-    out->spec.seed = sqlite3_column_int64(query, 3);
-    out->spec.level = sqlite3_column_int(query, 4);
+    GN_TRY(column(l, arena, query, 0, &out->tag));
+    GN_TRY(column(l, arena, query, 1, &out->settings));
+    GN_TRY(column(l, arena, query, 2, &out->config));
+    out->seed = sqlite3_column_int64(query, 3);
+    out->level = sqlite3_column_int(query, 4);
     GN_TRY(column(l, arena, query, 5, &state));
     GN_TRY(column(l, arena, query, 6, &out->reason));
     GN_TRY(column(l, arena, query, 7, &results));
     out->seconds = sqlite3_column_double(query, 8);
     out->state = state_of(state);
-    bool good = out->spec.tag && out->spec.settings && out->spec.config;
-    if (!good || (out->state == GN_TRIAL_DONE && !results))
+    bool good = out->tag && out->settings && out->config;
+    if (!good || (out->state == GN_TRIAL_DONE && !results) ||
+        (out->state == GN_TRIAL_FAILED && !out->reason))
         return damaged(l);
     if (results)
         return gn_json_parse(l->ctx, results, strlen(results), l->db.path, &out->results);
@@ -428,7 +429,7 @@ static gerne_status read_trial(gn_ledger *l, gn_arena *arena, const char *id, gn
     if (status == GERNE_OK)
         status = row ? read_row(l, arena, query, out) : damaged(l);
     sqlite3_finalize(query);
-    snprintf(out->spec.id, sizeof out->spec.id, "%s", id);
+    snprintf(out->id, sizeof out->id, "%s", id);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* ledger.h - the trials of a study in DIR/ledger.sqlite: planned, claimed, done exactly once.
  *
  *     GN_TRY(gn_ledger_open(ctx, dir, "tune", description, &ledger));
- *     GN_TRY(gn_ledger_plan(ledger, specs, count));
+ *     GN_TRY(gn_ledger_plan(ledger, trials, count));
  *     GN_TRY(gn_ledger_claim(ledger, &claim, &others));
  *     if (claim.id) ... run it, then one of gn_ledger_done, _failed, _release
  *
@@ -25,18 +25,17 @@ typedef enum gn_trial_state {
 
 const char *gn_trial_state_name(gn_trial_state state);
 
-/* A trial as it is planned: see gn_trial_make in study/trial.h. Texts are lent. */
-typedef struct gn_trial_spec {
+/* One configuration with one seed. */
+typedef struct gn_trial {
+    /* As it is planned: see gn_trial_make in study/trial.h. Texts are lent. */
     char id[GN_TRIAL_ID];
     const char *tag;      /* the caller's own word for it, such as a cell of a table; "" */
     const char *settings; /* JSON: what sets it apart, {"method.beta":"1"}; without the seed */
     const char *config;   /* YAML: all that was asked for */
     int64_t seed;
     int level; /* higher ones rank first: rungs of successive halving; 0 */
-} gn_trial_spec;
 
-typedef struct gn_trial {
-    gn_trial_spec spec;
+    /* As the ledger knows it. */
     gn_trial_state state;
     const char *reason; /* of a failure; NULL otherwise */
     json_t *results;    /* of one that is done: results.json without its long lists; or NULL */
@@ -63,8 +62,7 @@ const char *gn_ledger_dir(const gn_ledger *ledger);
 
 /* Adds the trials that are not there yet. Those planned through this handle are the ones that it
  * claims and lists, in this order; the ledger may hold others. */
-GERNE_CHECKED gerne_status gn_ledger_plan(gn_ledger *ledger, const gn_trial_spec *specs,
-                                          size_t count);
+GERNE_CHECKED gerne_status gn_ledger_plan(gn_ledger *ledger, const gn_trial *trials, size_t count);
 
 /* A trial that is ours to run. */
 typedef struct gn_claim {

@@ -78,8 +78,8 @@ static const gn_sheet_cell *cell_at(const gn_sheet *sheet, size_t row, size_t co
 /* Texts that begin like numbers stand at the right. */
 static bool is_figure(const gn_sheet_cell *cell)
 {
-    return !isnan(cell->number) || (cell->text[0] >= '0' && cell->text[0] <= '9') ||
-           strcmp(cell->text, "-") == 0;
+    const char *text = cell->text + (cell->text[0] == '-' || cell->text[0] == '+');
+    return !isnan(cell->number) || (*text >= '0' && *text <= '9') || strcmp(cell->text, "-") == 0;
 }
 
 static bool column_at_right(const gn_sheet *sheet, size_t column)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "study/trial.h"
 
 json_t *gn_spread_json(gn_spread spread)
 {
@@ -25,26 +26,25 @@ static json_t *figures_of(const json_t *results, const char *split)
     return to;
 }
 
-static gerne_status settings_of(gerne_ctx *ctx, const char *text, json_t **out)
-{
-    return gn_json_parse(ctx, text, strlen(text), "the ledger's settings", out);
-}
-
 static gerne_status trial_json(gerne_ctx *ctx, const gn_trial *trial, json_t **out)
 {
     json_t *settings;
     char run[GN_TRIAL_ID + 8];
-    snprintf(run, sizeof run, "trials/%s", trial->spec.id);
-    GN_TRY(settings_of(ctx, trial->spec.settings, &settings));
-    *out = json_pack("{s:s,s:s,s:o,s:I,s:s,s:o}", "id", trial->spec.id, "run", run, "settings",
-                     settings, "seed", (json_int_t)trial->spec.seed, "state",
-                     gn_trial_state_name(trial->state), "reason",
-                     trial->reason ? json_string(trial->reason) : json_null());
+    snprintf(run, sizeof run, "trials/%s", trial->id);
+    GN_TRY(gn_json_parse(ctx, trial->settings, strlen(trial->settings), "the ledger's settings",
+                         &settings));
+    *out = json_pack("{s:s,s:s,s:o,s:I,s:s,s:o}", "id", trial->id, "run", run, "settings", settings,
+                     "seed", (json_int_t)trial->seed, "state", gn_trial_state_name(trial->state),
+                     "reason", trial->reason ? json_string(trial->reason) : json_null());
     if (!*out)
         return gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
-    if (trial->spec.tag[0])
-        json_object_set_new(*out, "tag", json_string(trial->spec.tag));
+    if (trial->tag[0])
+        json_object_set_new(*out, "tag", json_string(trial->tag));
+    if (trial->state == GN_TRIAL_FAILED)
+        json_object_set_new(*out, "diverged", json_boolean(gn_trial_diverged(trial)));
     if (trial->results) {
+        json_t *warnings = json_object_get(trial->results, "warnings");
+        json_object_set_new(*out, "warnings", warnings ? json_deep_copy(warnings) : json_array());
         json_object_set_new(*out, "val", figures_of(trial->results, "val"));
         json_object_set_new(*out, "test", figures_of(trial->results, "test"));
     }
@@ -63,28 +63,36 @@ static gerne_status trials_json(gerne_ctx *ctx, const gn_trial_list *list, json_
 
 /* ---- ranking ---- */
 
-static gerne_status ranking_json(gerne_ctx *ctx, const gn_ranking *ranking,
-                                 const gn_trial_list *list, json_t *out)
+static json_t *interval_json(gn_interval interval)
 {
-    for (size_t i = 0; i < ranking->count; i++) {
-        const gn_ranked *r = &ranking->items[i];
-        json_t *settings;
-        GN_TRY(settings_of(ctx, r->settings, &settings));
-        json_t *test = json_object();
-        for (int f = 0; f < GN_TEST_FIGURES; f++)
-            json_object_set_new(test, gn_test_figures[f], gn_spread_json(r->test[f]));
-        json_t *item =
-            json_pack("{s:I,s:o,s:I,s:I,s:o,s:o,s:o,s:[o,o],s:o}", "rank", (json_int_t)i + 1,
-                      "settings", settings, "n", (json_int_t)r->done, "failed",
-                      (json_int_t)r->failed, "mean", gn_json_number(r->figure.mean), "sd",
-                      gn_json_number(r->figure.sd), "se", gn_json_number(r->figure.se), "ci95",
-                      gn_json_number(r->interval.lo), gn_json_number(r->interval.hi), "test", test);
-        const char *tag = list->items[r->first].spec.tag;
-        if (item && tag[0])
-            json_object_set_new(item, "tag", json_string(tag));
-        json_array_append_new(out, item);
-    }
-    return GERNE_OK;
+    return json_pack("[o,o]", gn_json_number(interval.lo), gn_json_number(interval.hi));
+}
+
+static json_t *difference_json(const gn_difference *d)
+{
+    if (d->test == GN_NOT_TESTED)
+        return json_null();
+    return json_pack(
+        "{s:o,s:o,s:s,s:b}", "mean", gn_json_number(d->mean), "ci95", interval_json(d->interval),
+        "test", d->test == GN_PAIRED_OVER_SEEDS ? "paired over seeds" : "intervals of the figures",
+        "significant", gn_difference_significant(d));
+}
+
+static json_t *rank_json(const gn_ranked *r, size_t rank)
+{
+    json_t *test = json_object();
+    for (int f = 0; f < GN_TEST_FIGURES; f++)
+        json_object_set_new(test, gn_test_figures[f], gn_spread_json(r->test[f]));
+    json_t *item = json_pack("{s:I,s:O,s:I,s:I,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:s?}", "rank",
+                             (json_int_t)rank, "settings", r->settings, "n", (json_int_t)r->done,
+                             "failed", (json_int_t)r->failed, "mean",
+                             gn_json_number(r->figure.mean), "sd", gn_json_number(r->figure.sd),
+                             "se", gn_json_number(r->figure.se), "ci95", interval_json(r->interval),
+                             "test", test, "difference", difference_json(&r->to_first), "warned",
+                             (json_int_t)r->warned, "warning", r->warning);
+    if (item && r->trials[0]->tag[0])
+        json_object_set_new(item, "tag", json_string(r->trials[0]->tag));
+    return item;
 }
 
 /* ---- the document ---- */
@@ -130,9 +138,9 @@ gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_t
     json_t *trials = json_array(), *ranks = json_array();
     bool unfinished = false;
     *out = NULL;
+    for (size_t i = 0; i < ranking->count; i++)
+        json_array_append_new(ranks, rank_json(&ranking->items[i], i + 1));
     gerne_status status = trials_json(ctx, list, trials);
-    if (status == GERNE_OK)
-        status = ranking_json(ctx, ranking, list, ranks);
     if (status == GERNE_OK) {
         json_t *counts = counts_json(list, &unfinished);
         *out = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:b},s:b,s:o,s:o,s:o,s:O,s:O,s:o,s:o}",

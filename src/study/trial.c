@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "study/result.h"
 #include "train/train.h"
 
 /* ---- configurations ---- */
@@ -136,47 +137,43 @@ static gerne_status settings_json(gerne_ctx *ctx, const gn_settings *changes, gn
     return status;
 }
 
-static gerne_status fill_spec(gerne_ctx *ctx, gn_arena *arena, const gn_trial_request *request,
-                              const gn_run_config *config, gn_trial_spec *out)
+static gerne_status fill(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *config,
+                         const gn_settings *changes, gn_trial *trial)
 {
     gn_text text = {0};
-    *out = (gn_trial_spec){.seed = request->seed, .level = request->level};
-    gerne_status status =
-        gn_arena_copy_text(ctx, arena, request->tag ? request->tag : "", &out->tag);
-    if (status == GERNE_OK)
-        status = describe(ctx, config, &text);
+    gerne_status status = describe(ctx, config, &text);
     if (status == GERNE_OK) {
-        digest(&text, out->id);
+        digest(&text, trial->id);
         gn_text_clear(&text);
         status = asked_yaml(ctx, config, &text);
     }
     if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, arena, text.bytes, &out->config);
+        status = gn_arena_copy_text(ctx, arena, text.bytes, &trial->config);
     gn_text_clear(&text);
     if (status == GERNE_OK)
-        status = settings_json(ctx, request->changes, &text);
+        status = settings_json(ctx, changes, &text);
     if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, arena, text.bytes, &out->settings);
+        status = gn_arena_copy_text(ctx, arena, text.bytes, &trial->settings);
     gn_text_free(&text);
     return status;
 }
 
-gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_trial_request *request,
-                           gn_trial_spec *out)
+gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
+                           const gn_settings *changes, gn_trial *trial)
 {
     static const char *const nothing[] = {NULL};
     char number[32];
     const char *seed = number;
     gn_settings flags = {.arena = arena};
     gn_run_config *config = NULL;
-    snprintf(number, sizeof number, "%lld", (long long)request->seed);
+    snprintf(number, sizeof number, "%lld", (long long)trial->seed);
     gerne_status status = gn_settings_add(ctx, &flags, "seed", &seed, 1, false, 0);
     if (status == GERNE_OK)
-        status = add_settings(ctx, &flags, request->changes, nothing);
+        status = add_settings(ctx, &flags, changes, nothing);
     if (status == GERNE_OK)
-        status = gn_run_config_new(ctx, request->base, &flags, &config);
+        status = gn_run_config_new(ctx, base, &flags, &config);
     if (status == GERNE_OK)
-        status = fill_spec(ctx, arena, request, config, out);
+        status = fill(ctx, arena, config, changes, trial);
     gn_run_config_close(config);
     gn_settings_free(&flags);
     return status;
@@ -269,48 +266,44 @@ static gerne_status run_trial(gerne_ctx *ctx, const char *dir, const gn_claim *c
     return status;
 }
 
-/* ---- results ---- */
-
-double gn_trial_figure(const json_t *results, const char *split, const char *metric)
-{
-    const json_t *value =
-        json_object_get(json_object_get(json_object_get(results, "splits"), split), metric);
-    return json_is_number(value) ? json_number_value(value) : (double)NAN;
-}
-
-static void drop_groups(json_t *splits)
-{
-    json_object_del(json_object_get(splits, "val"), "groups");
-    json_object_del(json_object_get(splits, "test"), "groups");
-}
-
-/* What a ledger keeps: the figures; lists over groups stay in results.json. */
-static void make_slim(json_t *results)
-{
-    json_object_del(results, "bounds");
-    drop_groups(json_object_get(results, "splits"));
-    drop_groups(json_object_get(results, "last"));
-    drop_groups(json_object_get(json_object_get(results, "oracle"), "splits"));
-}
+/* ---- the end of a trial ---- */
 
 static gerne_status end_well(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, json_t *results)
 {
-    const json_t *selection = json_object_get(results, "selection");
-    const char *metric = json_string_value(json_object_get(selection, "metric"));
-    const char *split = json_string_value(json_object_get(selection, "split"));
-    if (!metric || !split) {
+    gn_result_selection by;
+    if (!gn_result_selection_of(results, &by)) {
         gerne_status status =
             gn_fail(ctx, GERNE_EDATA, "trial %s: results.json names no selection", claim->id);
         gerne_status released = gn_ledger_release(ledger, claim);
         return released == GERNE_OK ? status : released;
     }
-    if (isnan(gn_trial_figure(results, split, metric))) {
+    if (isnan(gn_result_figure(gn_result_splits(results, false), by.split, by.metric))) {
         char reason[128];
-        snprintf(reason, sizeof reason, "%s of the %s split is not a number", metric, split);
+        snprintf(reason, sizeof reason, "%s of the %s split is not a number", by.metric, by.split);
         return gn_ledger_failed(ledger, claim, reason);
     }
-    make_slim(results);
+    gn_result_slim(results);
     return gn_ledger_done(ledger, claim, results);
+}
+
+static const char diverged[] = "diverged";
+
+bool gn_trial_diverged(const gn_trial *trial)
+{
+    return trial->state == GN_TRIAL_FAILED && trial->reason &&
+           strncmp(trial->reason, diverged, strlen(diverged)) == 0;
+}
+
+static gerne_status end_badly(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
+                              gerne_status status)
+{
+    char reason[512];
+    const char *message = gerne_message(ctx);
+    bool says_so = strncmp(message, diverged, strlen(diverged)) == 0;
+    snprintf(reason, sizeof reason, "%s%s%s", status == GERNE_EDIVERGED && !says_so ? diverged : "",
+             status == GERNE_EDIVERGED && !says_so ? ": " : "", message);
+    gn_mend_end(reason);
+    return gn_ledger_failed(ledger, claim, reason);
 }
 
 gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, const char *cache)
@@ -323,16 +316,16 @@ gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
         return status;
     }
     if (status == GERNE_EDIVERGED || status == GERNE_EUSAGE || status == GERNE_EUNSUPPORTED)
-        return gn_ledger_failed(ledger, claim, gerne_message(ctx));
+        return end_badly(ctx, ledger, claim, status);
     gerne_status released = gn_ledger_release(ledger, claim);
     return released == GERNE_OK ? status : released;
 }
 
-void gn_trial_words(const gn_trial_spec *spec, char *buffer, size_t size)
+void gn_trial_words(const gn_trial *trial, char *buffer, size_t size)
 {
-    json_t *settings = spec->tag[0] ? NULL : json_loads(spec->settings, 0, NULL), *value;
+    json_t *settings = trial->tag[0] ? NULL : json_loads(trial->settings, 0, NULL), *value;
     const char *key;
-    size_t used = (size_t)snprintf(buffer, size, "%s%s", spec->tag, spec->tag[0] ? " " : "");
+    size_t used = (size_t)snprintf(buffer, size, "%s%s", trial->tag, trial->tag[0] ? " " : "");
     json_object_foreach(settings, key, value)
     {
         if (used < size)
@@ -340,7 +333,7 @@ void gn_trial_words(const gn_trial_spec *spec, char *buffer, size_t size)
                                      json_string_value(value) ? json_string_value(value) : "");
     }
     if (used < size)
-        snprintf(buffer + used, size - used, "seed=%lld", (long long)spec->seed);
+        snprintf(buffer + used, size - used, "seed=%lld", (long long)trial->seed);
     json_decref(settings);
 }
 

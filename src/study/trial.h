@@ -1,8 +1,8 @@
 /* trial.h - one trial: from what is asked to a plan, and from a claim to a run directory.
  *
  *     GN_TRY(gn_base_settings(ctx, arena, &file, &flags, &base));        once for a configuration
- *     GN_TRY(gn_trial_make(ctx, arena, &request, &spec));                for each trial
- *     GN_TRY(gn_ledger_plan(ledger, specs, count));
+ *     GN_TRY(gn_trial_make(ctx, arena, &base, &changes, &trial));        for each trial
+ *     GN_TRY(gn_ledger_plan(ledger, trials, count));
  *     GN_TRY(gn_ledger_claim(ledger, &claim, &others));
  *     GN_TRY(gn_trial_execute(ctx, ledger, &claim, cache));              or gn_study_run does both
  */
@@ -22,18 +22,12 @@ GERNE_CHECKED gerne_status gn_base_settings(gerne_ctx *ctx, const gn_settings *f
  * included, without out and cache: what a study's description starts with. */
 GERNE_CHECKED gerne_status gn_base_describe(gerne_ctx *ctx, const gn_settings *base, gn_text *out);
 
-typedef struct gn_trial_request {
-    const gn_settings *base;
-    const gn_settings *changes; /* win over the base; what sets the trial apart; may be NULL */
-    const char *tag;
-    int64_t seed;
-    int level;
-} gn_trial_request;
-
-/* Checks the configuration and fills the spec, its texts in the arena. The id is a digest of the
- * resolved configuration with the seed, so the same request has the same id at any time. */
-GERNE_CHECKED gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena,
-                                         const gn_trial_request *request, gn_trial_spec *out);
+/* Makes a trial of the base with changes, which win over it and set the trial apart (NULL: none).
+ * The caller has set tag (lent), seed and level; the rest is filled, texts in the arena. The id is
+ * a digest of the resolved configuration with the seed: the same trial has the same id at any time.
+ */
+GERNE_CHECKED gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
+                                         const gn_settings *changes, gn_trial *trial);
 
 /* The resolved configuration of a trial, as gn_trial_execute runs it. out and cache may be NULL. */
 GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out,
@@ -46,11 +40,11 @@ GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, con
 GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
                                             const char *cache);
 
-/* The figure of a split ("val", "test") in results of the ledger; NaN when there is none. */
-double gn_trial_figure(const json_t *results, const char *split, const char *metric);
+/* Whether a failed trial diverged; its reason then says so: "diverged at step 113: ...". */
+bool gn_trial_diverged(const gn_trial *trial);
 
 /* What a trial is called in a line for people: "method.beta=1 seed=0", or its tag and seed. */
-void gn_trial_words(const gn_trial_spec *spec, char *buffer, size_t size);
+void gn_trial_words(const gn_trial *trial, char *buffer, size_t size);
 
 /* Removes weights and checkpoints from a trial's directory; its results stay. */
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id);

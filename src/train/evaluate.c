@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "train/trainer.h"
 
 void gn_swap_average(gn_trainer *t)
@@ -122,21 +123,21 @@ static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metri
     return GERNE_OK;
 }
 
-/* Inside its bounds the extrapolated loss is a mean of losses by shares that are not negative. A
- * mean well below zero says that what is subtracted runs off, long before figures overflow. */
-static void warn_of_negative_loss(gn_trainer *t, double mean)
+/* The method may know a mean loss that forebodes ill; said once. */
+static gerne_status watch(gn_trainer *t, double mean)
 {
-    if (mean > -0.1 || t->warned)
-        return;
-    bool apart = !t->run.concatenate && gn_network_couples_samples(t->networks[0]);
-    t->warned = true;
-    gn_log(t->run.ctx, GERNE_LOG_WARNING,
-           "the mean loss of the steps up to %lld is %.3g: what is subtracted runs off; lower "
-           "method.beta or train.lr%s",
-           (long long)t->at.step, mean,
-           apart ? ", or set model.bn concat: with statistics of their own the network can tell "
-                   "the two batches apart"
-                 : "");
+    const gn_method *method = t->run.method;
+    gn_text warning = {0};
+    if (t->warned || !method->watch)
+        return GERNE_OK;
+    gerne_status status = method->watch(&t->run, mean, &warning);
+    if (status == GERNE_OK && warning.size) {
+        t->warned = true;
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "up to step %lld %s", (long long)t->at.step,
+               warning.bytes);
+    }
+    gn_text_free(&warning);
+    return status;
 }
 
 /* The means since the last evaluation, which are then forgotten. */
@@ -151,10 +152,11 @@ static gerne_status log_figures(gn_trainer *t, json_t *event)
             continue;
         double mean = f->sum / (double)f->count;
         if (strcmp(f->name, "loss") == 0)
-            warn_of_negative_loss(t, mean);
+            status = watch(t, mean);
         json_object_set_new(train, f->name, gn_json_number(mean));
         snprintf(tag, sizeof tag, "%s/train/%s", t->run.stage->name, f->name);
-        status = gn_events_scalar(t->events, tag, (uint64_t)t->at.step, mean);
+        if (status == GERNE_OK)
+            status = gn_events_scalar(t->events, tag, (uint64_t)t->at.step, mean);
     }
     memset(t->at.figures, 0, sizeof t->at.figures);
     json_object_set_new(event, "train", train);
@@ -178,7 +180,8 @@ static gerne_status choose(gn_trainer *t, const gn_metrics *m, gn_choice_made *c
         char word[32];
         gn_fail(t->run.ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this data",
                 gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, word, sizeof word));
-        gn_hint(t->run.ctx, "minority_acc needs as many attributes as classes; use gba or wga");
+        gn_hint(t->run.ctx,
+                "minority_acc needs groups below 1/A of their class in training; use gba or wga");
         return GERNE_EUSAGE;
     }
     *better = choice->step == 0 || value > choice->value;

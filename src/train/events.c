@@ -1,9 +1,9 @@
 #include "train/events.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/append.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 struct gn_events {
@@ -84,9 +84,7 @@ static gerne_status add_bytes(gn_events *events, gn_text *to, unsigned field, co
 /* Starts an event with the time of now. */
 static gerne_status start_event(gn_events *events)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    double seconds = gn_wall_clock();
     uint64_t bits;
     memcpy(&bits, &seconds, sizeof bits);
     unsigned char bytes[8];

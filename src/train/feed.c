@@ -16,8 +16,7 @@ typedef struct feed_slot {
     uint32_t *indices, *rows;
     int32_t *labels, *predictions[GN_NETWORKS_MAX];
     float *weights, *own, *biased, *less_biased, *losses[GN_NETWORKS_MAX];
-    const uint8_t **pixels;
-    const float **features;
+    const void **sources; /* where the samples lie */
 } feed_slot;
 
 struct gn_feed {
@@ -32,8 +31,8 @@ struct gn_feed {
 
 static void free_arrays(feed_slot *s)
 {
-    void *all[] = {s->indices, s->rows,        s->labels, s->weights,  s->own,
-                   s->biased,  s->less_biased, s->pixels, s->features, NULL};
+    void *all[] = {s->indices, s->rows,   s->labels,      s->weights,
+                   s->own,     s->biased, s->less_biased, s->sources};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         gn_free(all[i]);
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
@@ -59,8 +58,7 @@ static gerne_status reserve(gerne_ctx *ctx, feed_slot *s, size_t need)
     GN_TRY(gn_alloc(ctx, n, sizeof *s->own, what, &s->own));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->biased, what, &s->biased));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->less_biased, what, &s->less_biased));
-    GN_TRY(gn_alloc(ctx, n, sizeof *s->pixels, what, &s->pixels));
-    GN_TRY(gn_alloc(ctx, n, sizeof *s->features, what, &s->features));
+    GN_TRY(gn_alloc(ctx, n, sizeof *s->sources, what, &s->sources));
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
         GN_TRY(gn_alloc(ctx, n, sizeof(float), what, &s->losses[i]));
         GN_TRY(gn_alloc(ctx, n, sizeof(int32_t), what, &s->predictions[i]));
@@ -105,23 +103,32 @@ void gn_feed_close(gn_feed *f)
     gn_free(f);
 }
 
-/* Copies a draw to its place in the slot. */
+static size_t size_of(const gn_request *request, const gerne_batch *draw)
+{
+    return request->sampler ? gerne_batch_size(draw) : request->count;
+}
+
+static bool draws_both(const gn_request *request)
+{
+    return request->sampler && request->draw == GERNE_DRAW_EXTRAPOLATED;
+}
+
+/* Copies a draw, or a list, to its place in the slot. */
 static void place(const gn_feed *f, feed_slot *s, size_t first, const gn_request *request,
                   const gerne_batch *draw)
 {
-    size_t n = gerne_batch_size(draw);
-    const uint32_t *samples = gerne_batch_samples(draw);
-    const float *weights = gerne_batch_weights(draw);
-    bool both = request->draw == GERNE_DRAW_EXTRAPOLATED;
-    float scale = request->scale != 0 ? request->scale : 1;
+    size_t n = size_of(request, draw);
+    const uint32_t *samples = request->sampler ? gerne_batch_samples(draw) : request->samples;
+    const float *weights = request->sampler ? gerne_batch_weights(draw) : NULL;
+    float scale = request->scale != 0 ? request->scale : 1, equal = 1.0f / (float)n;
     for (size_t i = 0; i < n; i++) {
         uint32_t sample = request->map ? request->map[samples[i]] : samples[i];
         s->indices[first + i] = sample;
         s->rows[first + i] = f->map[sample];
         s->labels[first + i] = f->run->y[sample];
-        s->weights[first + i] = weights[i] * scale;
+        s->weights[first + i] = (weights ? weights[i] : equal) * scale;
     }
-    if (both) {
+    if (draws_both(request)) {
         memcpy(s->biased + first, gerne_batch_biased_weights(draw), n * sizeof(float));
         memcpy(s->less_biased + first, gerne_batch_less_biased_weights(draw), n * sizeof(float));
     }
@@ -130,12 +137,10 @@ static void place(const gn_feed *f, feed_slot *s, size_t first, const gn_request
 static void view(const gn_feed *f, feed_slot *s, int64_t k, size_t first, size_t count,
                  bool extrapolated, gn_minibatch *out)
 {
-    bool pixels = f->data->field == GN_PIXELS;
     *out = (gn_minibatch){
         .indices = s->indices + first,
         .samples = {.count = count,
-                    .pixels = pixels ? s->pixels + first : NULL,
-                    .features = pixels ? NULL : s->features + first,
+                    .fields = {s->sources + first},
                     .labels = s->labels + first,
                     .weights = s->weights + first,
                     .step = (uint64_t)k,
@@ -161,16 +166,17 @@ static gerne_status draw_all(gn_feed *f, feed_slot *s, int64_t k)
     size_t total = 0, first = 0;
     for (size_t r = 0; r < s->plan.count; r++) {
         const gn_request *request = &s->plan.batches[r];
-        GN_TRY(gerne_sampler_draw(run->ctx, request->sampler, request->draw, (uint64_t)k,
-                                  s->draws[r]));
-        total += gerne_batch_size(s->draws[r]);
+        if (request->sampler)
+            GN_TRY(gerne_sampler_draw(run->ctx, request->sampler, request->draw, (uint64_t)k,
+                                      s->draws[r]));
+        total += size_of(request, s->draws[r]);
     }
     GN_TRY(reserve(run->ctx, s, total));
     for (size_t r = 0; r < s->plan.count; r++) {
         const gn_request *request = &s->plan.batches[r];
-        size_t n = gerne_batch_size(s->draws[r]);
+        size_t n = size_of(request, s->draws[r]);
         place(f, s, first, request, s->draws[r]);
-        view(f, s, k, first, n, request->draw == GERNE_DRAW_EXTRAPOLATED, &s->batches[r]);
+        view(f, s, k, first, n, draws_both(request), &s->batches[r]);
         first += n;
     }
     if (s->plan.joined)
@@ -183,7 +189,7 @@ static gerne_status draw_all(gn_feed *f, feed_slot *s, int64_t k)
 /* Made at the first batch, when its size is known; later ones may be somewhat larger. */
 static gerne_status open_fetch(gn_feed *f, size_t first_size)
 {
-    if (f->fetch || f->data->field != GN_PIXELS)
+    if (f->fetch)
         return GERNE_OK;
     size_t law = 2 * (size_t)f->run->classes * f->run->per_class;
     size_t largest = first_size > law ? first_size : law;
@@ -207,11 +213,6 @@ static gerne_status prepare(gn_feed *f, int64_t k)
     feed_slot *s = &f->slots[k % SLOTS];
     GN_TRY(draw_all(f, s, k));
     GN_TRY(open_fetch(f, s->count));
-    if (!f->fetch) {
-        for (size_t i = 0; i < s->count; i++)
-            s->features[i] = gn_dataset_features(f->data, s->rows[i]);
-        return GERNE_OK;
-    }
     return gn_fetch_submit(f->fetch, (uint64_t)k, s->rows, s->count);
 }
 
@@ -223,12 +224,10 @@ gerne_status gn_feed_next(gn_feed *f, int64_t k, gn_minibatch **batches)
     f->held = false;
     if (s->k != k)
         GN_TRY(prepare(f, k));
-    if (f->fetch) {
-        const uint8_t *const *pixels;
-        GN_TRY(gn_fetch_wait(f->fetch, &pixels));
-        memcpy(s->pixels, pixels, s->count * sizeof *s->pixels);
-        f->held = true;
-    }
+    const void *const *sources;
+    GN_TRY(gn_fetch_wait(f->fetch, &sources));
+    memcpy(s->sources, sources, s->count * sizeof *sources);
+    f->held = true;
     if (k + 1 < f->run->steps)
         GN_TRY(prepare(f, k + 1));
     *batches = s->batches;

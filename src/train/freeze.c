@@ -13,7 +13,7 @@ gerne_status gn_freeze_body(gn_trainer *t)
         return GERNE_OK;
     GN_TRY(gn_cache_folder(ctx, t->arena, config->top.cache, &cache));
     const gn_frozen_options options = {
-        .model = &config->model,
+        .model = &t->model,
         .cache = cache,
         .seed = (uint64_t)config->top.seed,
         .threads = gn_device_threads(t->device),

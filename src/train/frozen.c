@@ -13,10 +13,6 @@
 enum { HEADER = 128, TRAILER_MAGIC = 16, TRAILER = TRAILER_MAGIC + 2 * GN_SHA256_SIZE };
 static const char magic[TRAILER_MAGIC] = "gerne features1";
 
-/* Samples of one pass of the body: a function of the shape alone, as the last bits may hang on it.
- */
-enum { LARGE_SIDE = 64, LARGE_BATCH = 32, SMALL_BATCH = 256 };
-
 struct gn_frozen {
     gn_network *network;
     gn_dataset *features;
@@ -59,10 +55,9 @@ static gerne_status make_network(gerne_ctx *ctx, gn_device *device,
                                  gn_frozen *frozen)
 {
     gn_sample_shape shape = gn_dataset_shape(dataset);
-    bool large = shape.height >= LARGE_SIDE || shape.width >= LARGE_SIDE;
     int64_t classes = options->classes ? options->classes : (int64_t)dataset->classes;
-    GN_TRY(gn_network_new(ctx, device, options->model, shape, classes,
-                          large ? LARGE_BATCH : SMALL_BATCH, &frozen->network));
+    GN_TRY(gn_network_new(ctx, device, options->model, shape, classes, gn_inference_batch(&shape),
+                          &frozen->network));
     GN_TRY(gn_network_initialize(ctx, frozen->network, options->seed));
     gn_match match = {0};
     if (options->model->weights) {

@@ -4,38 +4,18 @@
 #include <string.h>
 
 #include "data/fetch.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 struct gn_inference {
     gerne_ctx *ctx;
     gn_network *network;
     const gn_dataset *dataset;
-    gn_fetch *fetch; /* NULL when the samples are in memory */
-    size_t batch;    /* samples of one pass */
+    gn_fetch *fetch;
+    size_t batch; /* samples of one pass */
     bool body_only;
     gn_samples samples;
-    const uint8_t **pixels; /* [batch], for samples in memory */
-    const float **features; /* [batch] */
-    int32_t *y, *a;         /* [batch], for predictions */
+    int32_t *y, *a; /* [batch], for predictions */
 };
-
-gn_sample_shape gn_dataset_shape(const gn_dataset *dataset)
-{
-    if (dataset->field == GN_FEATURES)
-        return (gn_sample_shape){.channels = (int64_t)dataset->dimension};
-    return (gn_sample_shape){.channels = GN_CHANNELS,
-                             .height = (int64_t)dataset->height,
-                             .width = (int64_t)dataset->width};
-}
-
-void gn_shape_words(gn_sample_shape shape, char *buffer, size_t size)
-{
-    if (shape.height)
-        snprintf(buffer, size, "images of %lld x %lld pixels", (long long)shape.height,
-                 (long long)shape.width);
-    else
-        snprintf(buffer, size, "rows of %lld features", (long long)shape.channels);
-}
 
 gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
                                  gn_sample_list *out)
@@ -60,36 +40,31 @@ void gn_sample_list_free(gn_sample_list *list)
 static gerne_status check_shape(gerne_ctx *ctx, const gn_network *network,
                                 const gn_dataset *dataset)
 {
-    gn_sample_shape ours = gn_network_shape(network), theirs = gn_dataset_shape(dataset);
-    if (ours.channels == theirs.channels && ours.height == theirs.height &&
-        ours.width == theirs.width)
+    const gn_sample_shape *ours = gn_network_shape(network), theirs = gn_dataset_shape(dataset);
+    if (gn_shapes_equal(ours, &theirs))
         return GERNE_OK;
     char words[2][96];
-    const gn_sample_shape *shapes[] = {&ours, &theirs};
-    for (int i = 0; i < 2; i++)
-        gn_shape_words(*shapes[i], words[i], sizeof words[i]);
+    gn_shape_words(ours, words[0], sizeof words[0]);
+    gn_shape_words(&theirs, words[1], sizeof words[1]);
     gn_fail(ctx, GERNE_EUSAGE, "the network takes %s, the data has %s", words[0], words[1]);
-    if (ours.height && theirs.height)
-        gn_hint(ctx, "--data.resize %lld,%lld", (long long)ours.height, (long long)ours.width);
+    const gn_field *pixels = gn_shape_field(ours, GN_FIELD_PIXELS);
+    if (pixels && gn_shape_field(&theirs, GN_FIELD_PIXELS))
+        gn_hint(ctx, "--data.resize %lld,%lld", (long long)pixels->dims[1],
+                (long long)pixels->dims[2]);
     return GERNE_EUSAGE;
 }
 
 static gerne_status make_buffers(gn_inference *inference, const gn_inference_options *options)
 {
     gerne_ctx *ctx = inference->ctx;
-    const gn_dataset *dataset = inference->dataset;
-    if (!gn_dataset_in_memory(dataset)) {
-        enum { BATCHES_AHEAD = 3 };
-        const gn_fetch_options fetch = {.threads = options->threads > 0 ? options->threads : 1,
-                                        .ahead = BATCHES_AHEAD * inference->batch};
-        GN_TRY(gn_fetch_new(ctx, dataset, &fetch, &inference->fetch));
-        size_t slots = gn_fetch_slots(inference->fetch); /* memory_limit may allow fewer */
-        if (slots < inference->batch)
-            inference->batch = slots;
-    }
+    enum { BATCHES_AHEAD = 3 };
+    const gn_fetch_options fetch = {.threads = options->threads > 0 ? options->threads : 1,
+                                    .ahead = BATCHES_AHEAD * inference->batch};
+    GN_TRY(gn_fetch_new(ctx, inference->dataset, &fetch, &inference->fetch));
+    size_t slots = gn_fetch_slots(inference->fetch); /* memory_limit may allow fewer */
+    if (slots < inference->batch)
+        inference->batch = slots;
     size_t batch = inference->batch;
-    GN_TRY(gn_alloc(ctx, batch, sizeof *inference->pixels, "a batch", &inference->pixels));
-    GN_TRY(gn_alloc(ctx, batch, sizeof *inference->features, "a batch", &inference->features));
     GN_TRY(gn_alloc(ctx, batch, sizeof *inference->y, "a batch", &inference->y));
     return gn_alloc(ctx, batch, sizeof *inference->a, "a batch", &inference->a);
 }
@@ -124,8 +99,6 @@ void gn_inference_close(gn_inference *inference)
     if (!inference)
         return;
     gn_fetch_close(inference->fetch);
-    gn_free(inference->pixels);
-    gn_free(inference->features);
     gn_free(inference->y);
     gn_free(inference->a);
     gn_free(inference);
@@ -156,40 +129,19 @@ static gerne_status submit(gn_inference *inference, pass *p)
     return GERNE_OK;
 }
 
-/* Puts a batch into the network's input. */
-static gerne_status load(gn_inference *inference, pass *p, size_t first, size_t n)
-{
-    gn_samples *samples = &inference->samples;
-    const gn_dataset *dataset = inference->dataset;
-    samples->count = n;
-    if (inference->fetch) {
-        GN_TRY(submit(inference, p));
-        GN_TRY(gn_fetch_wait(inference->fetch, &samples->pixels));
-    } else if (dataset->field == GN_FEATURES) {
-        for (size_t i = 0; i < n; i++)
-            inference->features[i] = gn_dataset_features(dataset, p->samples[first + i]);
-        samples->features = inference->features;
-    } else {
-        for (size_t i = 0; i < n; i++)
-            inference->pixels[i] = gn_dataset_pixels(dataset, p->samples[first + i]);
-        samples->pixels = inference->pixels;
-    }
-    gn_load_samples(inference->network, samples, 0, n);
-    if (inference->fetch) {
-        gn_fetch_release(inference->fetch);
-        p->released += n;
-    }
-    return GERNE_OK;
-}
-
 static gerne_status run_batch(gn_inference *inference, pass *p, size_t first, gn_inferred *out)
 {
     gn_network *network = inference->network;
+    gn_samples *samples = &inference->samples;
     size_t n = batch_from(inference, p, first);
-    GN_TRY(load(inference, p, first, n));
-    GN_TRY(gn_body_forward(inference->ctx, network));
-    if (!inference->body_only)
-        GN_TRY(gn_head_forward(inference->ctx, network, NULL));
+    GN_TRY(submit(inference, p));
+    GN_TRY(gn_fetch_wait(inference->fetch, &samples->fields[0]));
+    samples->count = n;
+    gerne_status status =
+        gn_pass_part(inference->ctx, network, samples, 0, n, inference->body_only);
+    gn_fetch_release(inference->fetch);
+    p->released += n;
+    GN_TRY(status);
     *out = (gn_inferred){
         .samples = p->samples + first,
         .count = n,

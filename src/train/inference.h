@@ -1,9 +1,9 @@
 /* inference.h - a network over the samples of a dataset, forward only: evaluation, predictions and
  * the features of a frozen body all come from here.
  *
- *     gn_inference *inference;
- *     GN_TRY(gn_inference_new(ctx, network, data, &(gn_inference_options){.threads = 2},
- * &inference)); GN_TRY(gn_samples_of_split(ctx, data, GN_TEST, &list));
+ *     gn_inference_options options = {.threads = 2};
+ *     GN_TRY(gn_inference_new(ctx, network, data, &options, &inference));
+ *     GN_TRY(gn_samples_of_split(ctx, data, GN_TEST, &list));
  *     GN_TRY(gn_inference_predict(inference, "evaluate", list.items, list.count, &predictions));
  *     ...
  *     gn_sample_list_free(&list);
@@ -18,13 +18,7 @@
 
 #include "data/dataset.h"
 #include "nn/network.h"
-#include "train/predictions.h"
-
-/* What one sample of the dataset is to a network. */
-gn_sample_shape gn_dataset_shape(const gn_dataset *dataset);
-
-/* "images of 224 x 224 pixels", for messages. */
-void gn_shape_words(gn_sample_shape shape, char *buffer, size_t size);
+#include "metrics/predictions.h"
 
 /* Indices of samples, in ascending order. */
 typedef struct gn_sample_list {

@@ -28,7 +28,7 @@ gn_model_card gn_model_card_of(const gn_network *network, const gn_dataset *data
 {
     gn_model_card card = {
         .model = *gn_network_options(network),
-        .shape = gn_network_shape(network),
+        .shape = *gn_network_shape(network),
         .classes = dataset->classes,
         .attributes = dataset->attributes,
         .class_names = dataset->class_names,
@@ -71,14 +71,6 @@ static gerne_status put_json(card_writer *w, const char *key, json_t *json)
     }
     gn_text_free(&text);
     return status;
-}
-
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
 }
 
 static json_t *floats_json(const float *values, size_t count)
@@ -126,14 +118,12 @@ static json_t *model_json(const gn_model_options *model)
     return json;
 }
 
-static json_t *shape_json(gn_sample_shape shape)
+/* [channels, height, width] or [features]. */
+static json_t *shape_json(const gn_sample_shape *shape)
 {
     json_t *json = json_array();
-    json_array_append_new(json, json_integer(shape.channels));
-    if (shape.height) {
-        json_array_append_new(json, json_integer(shape.height));
-        json_array_append_new(json, json_integer(shape.width));
-    }
+    for (int i = 0; i < shape->fields[0].ndims; i++)
+        json_array_append_new(json, json_integer(shape->fields[0].dims[i]));
     return json;
 }
 
@@ -141,19 +131,19 @@ static gerne_status describe(card_writer *w, const gn_model_card *card)
 {
     GN_TRY(put_text(w, version_key, card->version));
     GN_TRY(put_json(w, model_key, model_json(&card->model)));
-    GN_TRY(put_json(w, shape_key, shape_json(card->shape)));
-    GN_TRY(put_json(w, classes_key, names_json(card->class_names, card->classes)));
+    GN_TRY(put_json(w, shape_key, shape_json(&card->shape)));
+    GN_TRY(put_json(w, classes_key, gn_json_names(card->class_names, card->classes)));
     if (card->method)
         GN_TRY(put_text(w, method_key, card->method));
     if (card->attributes)
-        GN_TRY(put_json(w, attributes_key, names_json(card->attribute_names, card->attributes)));
-    if (card->shape.height)
+        GN_TRY(put_json(w, attributes_key, gn_json_names(card->attribute_names, card->attributes)));
+    if (gn_shape_field(&card->shape, GN_FIELD_PIXELS))
         GN_TRY(put_json(w, pixels_key,
                         pair_json("scale", card->scale, "shift", card->shift, GN_CHANNELS)));
     if (card->mean)
         GN_TRY(put_json(w, rows_key,
                         pair_json("mean", card->mean, "deviation", card->deviation,
-                                  (size_t)card->shape.channels)));
+                                  (size_t)gn_field_size(&card->shape.fields[0]))));
     return GERNE_OK;
 }
 
@@ -176,8 +166,7 @@ gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *ne
 
 static gerne_status bad(gerne_ctx *ctx, const gn_model_file *file, const char *key)
 {
-    return gn_fail(ctx, GERNE_EDATA, "'%s': the metadata '%s' is not what gerne writes", file->path,
-                   key);
+    return gn_fail(ctx, GERNE_EDATA, "'%s': the metadata '%s' is invalid", file->path, key);
 }
 
 /* *out is NULL when the key is not there. */
@@ -256,14 +245,15 @@ static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t
 
 static gerne_status take_shape(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
 {
-    gn_sample_shape *shape = &file->card.shape;
+    int64_t dims[GN_FIELD_DIMS_MAX];
     size_t n = json_array_size(json);
-    shape->channels = json_integer_value(json_array_get(json, 0));
-    shape->height = json_integer_value(json_array_get(json, 1));
-    shape->width = json_integer_value(json_array_get(json, 2));
-    bool image = n == 3 && shape->channels == GN_CHANNELS && shape->height > 0 &&
-                 shape->height <= SIDE_MAX && shape->width > 0 && shape->width <= SIDE_MAX;
-    bool row = n == 1 && shape->channels > 0 && shape->channels <= WIDTH_MAX;
+    for (size_t i = 0; i < GN_FIELD_DIMS_MAX; i++)
+        dims[i] = json_integer_value(json_array_get(json, i));
+    bool image = n == 3 && dims[0] == GN_CHANNELS && dims[1] > 0 && dims[1] <= SIDE_MAX &&
+                 dims[2] > 0 && dims[2] <= SIDE_MAX;
+    bool row = n == 1 && dims[0] > 0 && dims[0] <= WIDTH_MAX;
+    file->card.shape =
+        image ? gn_pixels_shape(dims[0], dims[1], dims[2]) : gn_features_shape(dims[0]);
     return image || row ? GERNE_OK : bad(ctx, file, shape_key);
 }
 
@@ -277,10 +267,10 @@ static gerne_status take_pixels(gerne_ctx *ctx, gn_model_file *file, const json_
 
 static gerne_status take_rows(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
 {
-    size_t count = (size_t)file->card.shape.channels;
+    size_t count = (size_t)gn_field_size(&file->card.shape.fields[0]);
     float *mean;
     GN_TRY(gn_arena_alloc(ctx, file->arena, count, 2 * sizeof *mean, &mean));
-    bool fine = !file->card.shape.height &&
+    bool fine = gn_shape_field(&file->card.shape, GN_FIELD_FEATURES) &&
                 take_floats(json_object_get(json, "mean"), count, mean) &&
                 take_floats(json_object_get(json, "deviation"), count, mean + count);
     for (size_t i = 0; fine && i < count; i++)

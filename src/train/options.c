@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 
 #define METHOD(key) offsetof(gn_method_options, key)
 #define TRAIN(key)  offsetof(gn_train_options, key)

@@ -2,9 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "debias/describe.h"
-#include "train/predictions_csv.h"
+#include "metrics/predictions_csv.h"
 #include "train/trainer.h"
 
 /* The figures of one checkpoint. */
@@ -101,16 +102,6 @@ static json_t *method_options_json(const gn_trainer *t)
     return object;
 }
 
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    if (count == 0)
-        json_array_append_new(list, json_string("all"));
-    return list;
-}
-
 static json_t *selection_json(const gn_trainer *t, const gn_choice_made *choice, bool test)
 {
     char word[32];
@@ -125,7 +116,7 @@ static json_t *pseudo_json(const gn_pseudo_report *p)
 {
     if (!p->made)
         return json_null();
-    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->hard,
+    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
                      "precision", gn_json_number(p->precision), "recall",
                      gn_json_number(p->recall));
 }
@@ -143,8 +134,8 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         "method", t->run.method->name, "method_options", method_options_json(t), "seed",
         (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
         t->run_hash, "data_fingerprint", t->fingerprint, "class_names",
-        names_json(t->data->class_names, t->data->classes), "attribute_names",
-        names_json(t->data->attribute_names, t->data->attributes), "selection",
+        gn_json_names(t->data->class_names, t->data->classes), "attribute_names",
+        gn_attribute_names_json(t->data->attribute_names, t->data->attributes), "selection",
         selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
         pseudo_json(&t->at.pseudo), "splits", judgement_json(best), "last", judgement_json(last));
     if (*out && oracle)
@@ -206,9 +197,9 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
                            "flatter it.\n"));
     if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
         GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\npseudo-groups: %llu samples called hard (t = %g), precision %.3f, "
-                           "recall %.3f\n",
-                           (unsigned long long)t->at.pseudo.hard, t->at.pseudo.t,
+                           "\npseudo-groups: %llu samples taken for the minority (t = %g), "
+                           "precision %.3f, recall %.3f\n",
+                           (unsigned long long)t->at.pseudo.n, t->at.pseudo.t,
                            t->at.pseudo.precision, t->at.pseudo.recall));
     return gn_text_add(t->run.ctx, out, "\nwritten to %s\n", t->dir);
 }

@@ -1,5 +1,5 @@
-/* reuse.c - what a stage was for (the scores of a biased model) is kept under a name made of
- * everything that determines it, and taken from there by later runs. */
+/* reuse.c - what a stage was for (such as the scores of a biased model) is kept under a name made
+ * of everything that determines it, and taken from there by later runs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -90,18 +90,14 @@ static gerne_status take_from(gn_trainer *t, const char *path, gn_table *table)
     return status;
 }
 
-/* method.biased names a run; its folder holds the same file under the stage's name. */
+/* A run directory holds the same file under the table's name. */
 static gerne_status other_run(gn_trainer *t, const char **path)
 {
-    void *target;
-    const gn_option *option = gn_config_find(t->config->config, "method.biased", &target);
-    *path = NULL;
-    if (!option)
-        return GERNE_OK;
-    const char *run = *(const char *const *)(const void *)((const char *)target + option->offset);
+    const gn_stage *stage = t->run.stage;
     char name[64];
-    snprintf(name, sizeof name, "%s.ckpt", t->run.stage->table);
-    return run ? gn_path_join(t->run.ctx, t->arena, run, name, path) : GERNE_OK;
+    *path = NULL;
+    snprintf(name, sizeof name, "%s.ckpt", stage->table);
+    return stage->from ? gn_path_join(t->run.ctx, t->arena, stage->from, name, path) : GERNE_OK;
 }
 
 static bool take_from_cache(gn_trainer *t, const char *path, gn_table *table)
@@ -121,8 +117,10 @@ static gerne_status wait_for_others(gn_trainer *t, const char *folder, const cha
         status = gn_arena_copy_text(t->run.ctx, t->arena, text.bytes, &t->stage_lock_path);
     gn_text_free(&text);
     GN_TRY(status);
-    status = gn_lock_wait(t->run.ctx, t->stage_lock_path, "train",
-                          "another process trains the biased model", &t->stage_lock);
+    char words[96];
+    snprintf(words, sizeof words, "waiting for another process to train stage '%s'",
+             t->run.stage->name);
+    status = gn_lock_wait(t->run.ctx, t->stage_lock_path, "train", words, &t->stage_lock);
     return status == GERNE_EIO ? GERNE_OK : status;
 }
 

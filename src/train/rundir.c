@@ -24,7 +24,7 @@ gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
     if (empty)
         return GERNE_OK;
     gn_fail(ctx, GERNE_EUSAGE, "out: '%s' exists and is not empty", path);
-    gn_hint(ctx, "choose another --out, or go on with 'gerne train --resume %s'", path);
+    gn_hint(ctx, "choose another --out, or resume it with 'gerne train --resume %s'", path);
     return GERNE_EUSAGE;
 }
 
@@ -58,7 +58,7 @@ gerne_status gn_rundir_start(gn_trainer *t)
     t->made_dir = !gn_path_exists(t->dir);
     GN_TRY(gn_make_directory(ctx, t->dir));
     GN_TRY(gn_rundir_lock(ctx, t->dir, &t->lock));
-    GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* somebody may have been faster */
+    GN_TRY(gn_rundir_check_empty(ctx, t->dir)); /* another process may have been faster */
     t->fresh = true;
     GN_TRY(gn_path_of(t, "config.yaml", &path));
     gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
@@ -90,11 +90,11 @@ void gn_rundir_undo(gn_trainer *t, gerne_status why)
         }
     if (t->made_dir)
         rmdir(t->dir);
-    gn_log(t->run.ctx, GERNE_LOG_INFO, "nothing is left in '%s': the run did not get anywhere",
+    gn_log(t->run.ctx, GERNE_LOG_INFO, "the run cannot be resumed: removed its files from '%s'",
            t->dir);
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 /* What a killed process had not finished writing. */
 void gn_rundir_sweep(const char *path)
@@ -153,21 +153,26 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     snprintf(threads[1], sizeof threads[1], "%d", gn_device_threads(t->device));
     if (strcmp(threads[0], threads[1]) != 0)
         return differs(t, "the number of threads", threads[0], threads[1]);
-    return differs(t, "the file model.weights", "other content", "one content");
+    return gn_fail(ctx, GERNE_EUSAGE, "'%s' cannot be resumed: the file model.weights has changed",
+                   t->dir);
+}
+
+gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory, gn_settings *out)
+{
+    const char *path;
+    GN_TRY(gn_path_join(ctx, out->arena, directory, "config.yaml", &path));
+    if (gn_path_exists(path))
+        return gn_settings_read(ctx, path, out);
+    gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a run directory: it has no config.yaml", directory);
+    gn_hint(ctx, "give the directory that 'gerne train --out' made");
+    return GERNE_EUSAGE;
 }
 
 static gerne_status read_config(gerne_ctx *ctx, gn_arena *arena, const char *directory,
                                 gn_run_config **out)
 {
     gn_settings file = {.arena = arena}, flags = {.arena = arena};
-    const char *path;
-    GN_TRY(gn_path_join(ctx, arena, directory, "config.yaml", &path));
-    if (!gn_path_exists(path)) {
-        gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a run: it has no config.yaml", directory);
-        gn_hint(ctx, "give the directory that 'gerne train --out' made");
-        return GERNE_EUSAGE;
-    }
-    gerne_status status = gn_settings_read(ctx, path, &file);
+    gerne_status status = gn_rundir_settings(ctx, directory, &file);
     if (status == GERNE_OK)
         status = gn_settings_add(ctx, &flags, "out", &directory, 1, false, 0);
     if (status == GERNE_OK)

@@ -12,15 +12,19 @@ GERNE_CHECKED gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *pat
 GERNE_CHECKED gerne_status gn_rundir_lock(gerne_ctx *ctx, const char *path, int *lock);
 void gn_rundir_unlock(int lock); /* takes -1 */
 
+/* Reads config.yaml of a run; GERNE_EUSAGE when there is none. */
+GERNE_CHECKED gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory,
+                                              gn_settings *out);
+
 /* Makes and locks the directory of a new run, and writes config.yaml. */
 GERNE_CHECKED gerne_status gn_rundir_start(gn_trainer *t);
 
 /* Removes the temporary files of a process that was killed; the caller holds the lock. */
 void gn_rundir_sweep(const char *path);
 
-/* Takes away what a new run has written, and the directory if it made it, when the run has no
- * future: it failed before its first step, or its configuration turned out to be wrong (and a run
- * that goes on cannot change that). Otherwise, and for a run that is resumed, does nothing. */
+/* Removes what a new run has written, and the directory if it made it, when the run cannot be
+ * resumed: it failed before its first step, or its configuration turned out to be wrong. Otherwise,
+ * and for a run that was resumed, does nothing. */
 void gn_rundir_undo(gn_trainer *t, gerne_status why);
 
 /* GERNE_EUSAGE that says what differs when the checkpoint belongs to another version,

@@ -1,9 +1,9 @@
 #include "train/runlog.h"
 
 #include <math.h>
-#include <time.h>
 
 #include "base/append.h"
+#include "base/clock.h"
 
 struct gn_runlog {
     gerne_ctx *ctx;
@@ -25,17 +25,10 @@ gerne_status gn_runlog_open(gerne_ctx *ctx, const char *path, uint64_t keep, gn_
     return status;
 }
 
-/* Milliseconds are enough, and keep the lines short. */
-static double seconds_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + floor((double)now.tv_nsec / 1e6) / 1e3;
-}
-
 gerne_status gn_runlog_event(gn_runlog *log, const char *name, json_t *fields)
 {
-    json_t *line = json_pack("{s:s, s:f}", "event", name, "time", seconds_now());
+    double milliseconds = floor(1e3 * gn_wall_clock()); /* enough, and keep the lines short */
+    json_t *line = json_pack("{s:s, s:f}", "event", name, "time", milliseconds / 1e3);
     bool whole = line && (!fields || json_object_update(line, fields) == 0);
     gn_text_clear(&log->line);
     gerne_status status = whole ? gn_json_print_line(log->ctx, line, &log->line)

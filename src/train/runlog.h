@@ -10,7 +10,7 @@
 
 typedef struct gn_runlog gn_runlog;
 
-/* Starts the file (keep = 0) or goes on after its first keep bytes. The context is lent. */
+/* Starts the file (keep = 0) or resumes it after its first keep bytes. The context is lent. */
 GERNE_CHECKED gerne_status gn_runlog_open(gerne_ctx *ctx, const char *path, uint64_t keep,
                                           gn_runlog **out);
 

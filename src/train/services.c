@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/loss.h"
 #include "train/trainer.h"
 
 static gn_trainer *trainer_of(gn_run *run)
@@ -15,54 +14,37 @@ gn_network *gn_run_network(gn_run *run, int i)
     return trainer_of(run)->networks[i];
 }
 
-gerne_status gn_run_pass(gn_run *run, int i, gn_minibatch *batch, const float *weights,
+static gn_outcome outcome_of(const gn_minibatch *batch, int i)
+{
+    return (gn_outcome){.losses = batch->losses[i], .predictions = batch->predictions[i]};
+}
+
+gerne_status gn_run_pass(gn_run *run, int i, gn_minibatch *batch, const gn_loss *loss,
                          bool accumulate)
 {
-    gn_samples samples = batch->samples;
-    if (weights)
-        samples.weights = weights;
-    const gn_outcome outcome = {.losses = batch->losses[i], .predictions = batch->predictions[i]};
-    trainer_of(run)->kept[i] = false;
-    return gn_weighted_pass(run->ctx, trainer_of(run)->networks[i], &samples, accumulate, &outcome);
+    const gn_outcome outcome = outcome_of(batch, i);
+    return gn_pass_step(run->ctx, gn_run_network(run, i), &batch->samples, loss, accumulate,
+                        &outcome);
 }
 
-gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch)
+/* What does not fit the network runs again in the backward pass. Losses are those that it will see,
+ * so with its masks. */
+gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch, const gn_loss *loss)
 {
-    gn_trainer *t = trainer_of(run);
-    gn_network *network = t->networks[i];
-    const gn_samples *samples = &batch->samples;
-    t->kept[i] = samples->count <= (size_t)gn_network_batch(network);
-    if (!t->kept[i]) {
-        const gn_outcome outcome = {.losses = batch->losses[i],
-                                    .predictions = batch->predictions[i]};
-        /* Weights are made of the losses that the backward pass will see, so with its masks. */
-        gn_mode mode = gn_network_options(network)->dropout > 0 ? GN_MODE_TRAIN : GN_MODE_INFER;
-        return gn_forward_pass(run->ctx, network, mode, samples, &outcome);
-    }
-    GN_TRY(gn_network_set_mode(run->ctx, network, GN_MODE_TRAIN));
-    gn_load_samples(network, samples, 0, samples->count);
-    GN_TRY(gn_body_forward(run->ctx, network));
-    GN_TRY(gn_head_forward(run->ctx, network, NULL));
-    gn_cross_entropy(gn_logits(network), samples->count, run->classes, samples->labels, NULL,
-                     batch->losses[i], batch->predictions[i], NULL);
-    return GERNE_OK;
+    gn_network *network = gn_run_network(run, i);
+    const gn_outcome outcome = outcome_of(batch, i);
+    bool again = batch->samples.count > (size_t)gn_network_batch(network);
+    bool drops = gn_network_options(network)->dropout > 0;
+    return gn_pass_forward(run->ctx, network, again && !drops ? GN_MODE_INFER : GN_MODE_TRAIN,
+                           &batch->samples, loss, &outcome);
 }
 
-gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch, const float *weights,
+gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch, const gn_loss *loss,
                              bool accumulate)
 {
-    gn_trainer *t = trainer_of(run);
-    gn_network *network = t->networks[i];
-    if (!t->kept[i])
-        return gn_run_pass(run, i, batch, weights, accumulate);
-    size_t n = batch->samples.count, size = (size_t)gn_network_batch(network);
-    float *gradient = gn_logit_gradient(network);
-    gn_cross_entropy(gn_logits(network), n, run->classes, batch->samples.labels, weights, NULL,
-                     NULL, gradient);
-    memset(gradient + n * run->classes, 0, (size - n) * run->classes * sizeof *gradient);
-    t->kept[i] = false;
-    GN_TRY(gn_head_backward(run->ctx, network, accumulate));
-    return gn_body_backward(run->ctx, network, NULL, accumulate);
+    const gn_outcome outcome = outcome_of(batch, i);
+    return gn_pass_backward(run->ctx, gn_run_network(run, i), &batch->samples, loss, accumulate,
+                            &outcome);
 }
 
 gerne_status gn_run_apply(gn_run *run, int i)
@@ -151,7 +133,8 @@ gerne_status gn_run_groups(gn_run *run, const int32_t *y, const int32_t *a, size
     return GERNE_OK;
 }
 
-gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes)
+gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes,
+                            const char *const *names)
 {
     gn_trainer *t = trainer_of(run);
     gerne_groups *groups;
@@ -162,9 +145,7 @@ gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes)
     t->groups = groups;
     run->groups = groups;
     run->attributes = attributes;
-    static const char *const names[] = {"hard", "easy"};
-    return gerne_groups_set_names(run->ctx, groups, t->data->class_names,
-                                  attributes == 2 ? names : NULL);
+    return gerne_groups_set_names(run->ctx, groups, t->data->class_names, names);
 }
 
 typedef struct gathered {

@@ -1,19 +1,12 @@
 /* stage.c - a stage of a run: networks, budget, and the loop over steps. */
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "nn/network_weights.h"
 #include "train/trainer.h"
 
-enum { SECONDS_BETWEEN_SAVES = 10, RUN_OFF = 10000 };
-
-double gn_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+enum { SECONDS_BETWEEN_SAVES = 10, LOSS_MAX = 10000 };
 
 /* ---- entering ---- */
 
@@ -26,43 +19,45 @@ static uint64_t seed_of(const gn_trainer *t, int network)
     return (uint64_t)t->config->top.seed + place * 0x9E3779B97F4A7C15U;
 }
 
-static void set_budget(gn_trainer *t)
+/* Steps of a stage whose epochs have so many. */
+static int64_t budget(const gn_trainer *t, const gn_stage *stage, double epoch_steps)
 {
     const gn_train_options *train = &t->config->train;
-    const gn_stage *stage = t->run.stage;
-    size_t drawn =
-        t->run.method->plain_batches ? t->run.batch : (size_t)t->run.classes * t->run.per_class;
-    t->epoch_steps = (double)t->run.epoch_samples / (double)drawn;
-    double steps = train->steps ? (double)train->steps : train->epochs * t->epoch_steps;
+    double steps = train->steps ? (double)train->steps : train->epochs * epoch_steps;
     if (stage->share > 0)
         steps *= stage->share;
     else if (stage->epochs > 0)
-        steps = stage->epochs * t->epoch_steps;
-    t->run.steps = (int64_t)ceil(steps - 1e-9);
-    if (t->run.steps < 1)
-        t->run.steps = 1;
+        steps = stage->epochs * epoch_steps;
+    return steps > 1 ? (int64_t)ceil(steps - 1e-9) : 1;
+}
+
+static void set_budget(gn_trainer *t)
+{
+    size_t drawn =
+        t->run.method->plain_batches ? t->run.batch : (size_t)t->run.classes * t->run.per_class;
+    t->epoch_steps = (double)t->run.epoch_samples / (double)drawn;
+    t->run.steps = budget(t, t->run.stage, t->epoch_steps);
 }
 
 /* Samples that run at once: a whole batch where its samples meet, else what fits the cache. */
 static int64_t pass_size(const gn_trainer *t)
 {
-    enum { SMALL = 256, LARGE = 32 };
-    if (t->run.coupled)
+    if (t->run.whole)
         return (int64_t)t->run.pass_samples;
     if (t->config->train.micro_batch)
         return t->config->train.micro_batch;
     const gn_architecture *architecture = NULL;
-    bool convolves = !t->frozen &&
-                     gn_architecture_find(NULL, t->config->model.arch, &architecture) == GERNE_OK &&
-                     architecture->wants_images;
-    int64_t most = convolves ? LARGE : SMALL;
+    const char *name = t->frozen ? gn_linear_architecture.name : t->model.arch;
+    if (gn_architecture_find(NULL, name, &architecture) != GERNE_OK)
+        architecture = &gn_linear_architecture;
+    int64_t most = gn_training_batch(architecture);
     return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
 }
 
 static gerne_status make_whole_network(gn_trainer *t, int i)
 {
     gerne_ctx *ctx = t->run.ctx;
-    const gn_model_options *model = &t->config->model;
+    const gn_model_options *model = &t->model;
     GN_TRY(gn_network_new(ctx, t->device, model, gn_dataset_shape(t->data), (int64_t)t->run.classes,
                           pass_size(t), &t->networks[i]));
     GN_TRY(gn_network_initialize(ctx, t->networks[i], seed_of(t, i)));
@@ -95,6 +90,7 @@ gerne_status gn_stage_enter(gn_trainer *t)
     run->stage_index = (int)t->at.stage;
     run->stage = &t->stages[run->stage_index];
     run->seed = seed_of(t, 0);
+    run->whole = run->coupled;
     run->pass_samples = run->batch;
     run->epoch_samples = run->n;
     run->c = 1;
@@ -149,18 +145,21 @@ void gn_stage_leave(gn_trainer *t)
 
 static gerne_status watch(gn_trainer *t)
 {
-    if (isfinite(t->step_loss) && fabs(t->step_loss) < RUN_OFF)
+    if (isfinite(t->step_loss) && fabs(t->step_loss) < LOSS_MAX)
         return GERNE_OK;
     gn_run *run = &t->run;
-    gn_text why = {0};
-    if (run->method->explain && run->method->explain(run, &why) != GERNE_OK)
-        gn_text_clear(&why);
+    gn_text reason = {0}, remedy = {0};
+    if (run->method->explain && run->method->explain(run, &reason, &remedy) != GERNE_OK) {
+        gn_text_clear(&reason);
+        gn_text_clear(&remedy);
+    }
     gerne_status status =
-        gn_fail(run->ctx, GERNE_EDIVERGED, "training diverged: the loss of step %lld is %g%s",
-                (long long)t->at.step + 1, t->step_loss, why.bytes ? why.bytes : "");
+        gn_fail(run->ctx, GERNE_EDIVERGED, "diverged at step %lld: the loss is %g%s",
+                (long long)t->at.step + 1, t->step_loss, reason.bytes ? reason.bytes : "");
     gn_hint(run->ctx, "lower train.lr%s, or set train.clip; the run so far is in '%s'",
-            run->method->explain ? " or method.beta" : "", t->dir);
-    gn_text_free(&why);
+            remedy.bytes ? remedy.bytes : "", t->dir);
+    gn_text_free(&reason);
+    gn_text_free(&remedy);
     return status;
 }
 
@@ -186,19 +185,37 @@ void gn_update_average(gn_trainer *t)
         t->average[i] = old * t->average[i] + new *block.values[i];
 }
 
+/* "best val WGA 53.0 %", or nothing before the first evaluation. */
+static void best_words(const gn_trainer *t, char *words, size_t size)
+{
+    static const char *const names[] = {"GBA",          "WGA",      "worst class",
+                                        "balanced acc", "mean acc", "minority acc"};
+    bool own = t->run.stage->keep == GN_KEEP_BALANCED_ACC;
+    bool on_test = t->config->select.split == GN_SELECT_TEST && !own;
+    int metric = own ? GN_METRIC_BALANCED_ACC : t->config->select.metric;
+    if (t->at.best.step)
+        snprintf(words, size, ", best %s %s %.1f %%", on_test ? "test" : "val", names[metric],
+                 100 * t->at.best.value);
+}
+
+/* Counts the steps of all stages; those of other stages are what the configuration says. */
 static gerne_status report_progress(gn_trainer *t, double started, int64_t first)
 {
-    char detail[160], quality[48] = "";
+    char detail[160], best[64] = "";
     double seconds = gn_seconds() - started;
     double rate = seconds > 0 ? (double)(t->at.step - first) / seconds : 0;
-    if (t->at.best.step)
-        snprintf(quality, sizeof quality, ", best %.2f%%", 100 * t->at.best.value);
-    snprintf(detail, sizeof detail, "%s%sloss %.4f, %.0f samples/s%s",
-             t->stage_count > 1 ? t->run.stage->name : "", t->stage_count > 1 ? " " : "",
-             t->step_loss, rate * (double)t->run.epoch_samples / t->epoch_steps, quality);
+    int64_t before = 0, after = 0;
+    for (int i = 0; i < t->stage_count; i++)
+        *(i < t->run.stage_index ? &before : &after) +=
+            i == t->run.stage_index ? 0 : budget(t, &t->stages[i], t->epoch_steps);
+    best_words(t, best, sizeof best);
+    snprintf(detail, sizeof detail, "%s%s%sloss %.4f%s, %.0f samples/s",
+             t->stage_count > 1 ? "stage " : "", t->stage_count > 1 ? t->run.stage->name : "",
+             t->stage_count > 1 ? ", " : "", t->step_loss, best,
+             rate * (double)t->run.epoch_samples / t->epoch_steps);
     const gerne_progress progress = {.what = "train",
-                                     .done = (uint64_t)t->at.step,
-                                     .total = (uint64_t)t->run.steps,
+                                     .done = (uint64_t)(before + t->at.step),
+                                     .total = (uint64_t)(before + t->run.steps + after),
                                      .detail = detail};
     return gn_progress(t->run.ctx, &progress);
 }

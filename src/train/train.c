@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "debias/describe.h"
+#include "train/default_network.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -122,7 +125,8 @@ static gerne_status settle_sizes(gn_trainer *t)
     gn_run *run = &t->run;
     const gn_train_options *train = &t->config->train;
     bool guessed = !run->known && run->method->attributes == GN_ATTRIBUTES_GUESSED;
-    int64_t attributes = guessed ? 2 : (int64_t)run->attributes, k = (int64_t)run->classes;
+    int64_t attributes = guessed ? run->method->guessed_attributes : run->attributes,
+            k = (int64_t)run->classes;
     int64_t per_class = train->per_class;
     if (train->per_group)
         per_class = attributes * train->per_group;
@@ -147,14 +151,16 @@ static gerne_status settle_network(gn_trainer *t)
 {
     gn_run *run = &t->run;
     gn_network *probe;
-    GN_TRY(gn_network_new(run->ctx, t->device, &t->config->model, gn_dataset_shape(t->data),
+    t->model = t->config->model;
+    if (t->model.bn == GN_BN_AUTO)
+        t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
+    GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->data),
                           (int64_t)run->classes, 1, &probe));
     run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
-    run->concatenate = t->config->model.bn == GN_BN_CONCAT;
-    run->fixed =
-        (t->data->augment == GN_AUGMENT_NONE || t->config->model.freeze == GN_FREEZE_BODY) &&
-        t->config->model.dropout == 0;
+    run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
+    run->fixed = (t->data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
+                 t->model.dropout == 0;
     return GERNE_OK;
 }
 
@@ -171,23 +177,11 @@ static gerne_status check_average(gn_trainer *t)
 
 static gerne_status check_gradients(gn_trainer *t)
 {
-    if (!t->config->train.log_gradients || !t->run.coupled || !t->run.concatenate)
+    if (!t->config->train.log_gradients || !t->run.concatenate)
         return GERNE_OK;
     gn_fail(t->run.ctx, GERNE_EUSAGE,
             "train.log_gradients does not go with model.bn concat: the two batches share one pass");
     gn_hint(t->run.ctx, "use --model.bn separate, or leave train.log_gradients out");
-    return GERNE_EUSAGE;
-}
-
-static gerne_status check_metric(gn_trainer *t)
-{
-    if (t->config->select.metric != GN_METRIC_MINORITY_ACC ||
-        t->data->attributes == t->data->classes)
-        return GERNE_OK;
-    gn_fail(t->run.ctx, GERNE_EUSAGE,
-            "select.metric: minority_acc needs as many attributes as classes, not %u and %u",
-            t->data->attributes, t->data->classes);
-    gn_hint(t->run.ctx, "use gba or wga");
     return GERNE_EUSAGE;
 }
 
@@ -227,13 +221,13 @@ gerne_status gn_trainer_settle(gn_trainer *t)
         gn_sha256_hex(digest, t->weights_digest);
     }
     GN_TRY(open_data(t));
+    GN_TRY(gn_settle_architecture(run->ctx, c, t->data));
     GN_TRY(settle_attributes(t));
     GN_TRY(take_labels(t));
     GN_TRY(settle_sizes(t));
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));
     GN_TRY(check_gradients(t));
-    GN_TRY(check_metric(t));
     t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
     t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
     if (run->method->check)
@@ -301,40 +295,18 @@ static gerne_status run_stages(gn_trainer *t)
     }
 }
 
-/* The sizes of the true training groups, [class][attribute]. */
-static json_t *train_counts_json(const gn_trainer *t)
-{
-    json_t *matrix = json_array();
-    uint32_t attributes = t->data->attributes ? t->data->attributes : 1;
-    for (uint32_t y = 0; y < t->data->classes; y++) {
-        json_t *row = json_array();
-        for (uint32_t a = 0; a < attributes; a++)
-            json_array_append_new(row,
-                                  json_integer((json_int_t)t->train_counts[y * attributes + a]));
-        json_array_append_new(matrix, row);
-    }
-    return matrix;
-}
-
-static json_t *names_json(const char *const *names, uint32_t count)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, json_string(names[i]));
-    return list;
-}
-
 static gerne_status log_start(gn_trainer *t)
 {
     gn_text config = {0};
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    json_t *event =
-        json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash",
-                  t->run_hash, "data_fingerprint", t->fingerprint, "config",
-                  config.bytes ? config.bytes : "", "threads", gn_device_threads(t->device),
-                  "class_names", names_json(t->data->class_names, t->data->classes),
-                  "attribute_names", names_json(t->data->attribute_names, t->data->attributes),
-                  "train_counts", train_counts_json(t));
+    json_t *event = json_pack(
+        "{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash", t->run_hash,
+        "data_fingerprint", t->fingerprint, "config", config.bytes ? config.bytes : "", "threads",
+        gn_device_threads(t->device), "class_names",
+        gn_json_names(t->data->class_names, t->data->classes), "attribute_names",
+        gn_attribute_names_json(t->data->attribute_names, t->data->attributes), "train_counts",
+        gn_json_counts(t->train_counts, t->data->classes,
+                       t->data->attributes ? t->data->attributes : 1));
     gn_text_free(&config);
     return gn_runlog_event(t->log, "start", event);
 }

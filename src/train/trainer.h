@@ -8,7 +8,7 @@
 #include "train/feed.h"
 #include "train/frozen.h"
 #include "train/inference.h"
-#include "train/metrics.h"
+#include "metrics/metrics.h"
 #include "train/options.h"
 #include "train/runlog.h"
 
@@ -50,6 +50,7 @@ typedef struct gn_table {
 typedef struct gn_trainer {
     gn_run run; /* first: methods get its address */
     const gn_run_config *config;
+    gn_model_options model; /* as configured, with what model.bn auto stands for */
     const char *dir;
     int lock;
     int stage_lock; /* on making what the stage leaves in the cache; -1 */
@@ -72,7 +73,6 @@ typedef struct gn_trainer {
     gn_optimizer_options optimizer_options;
     gn_network *networks[GN_NETWORKS_MAX];
     gn_optimizer *optimizers[GN_NETWORKS_MAX];
-    bool kept[GN_NETWORKS_MAX]; /* the last forward pass can be followed by its backward pass */
     gn_inference *inference;
     gn_feed *feed;
     double epoch_steps; /* steps of an epoch; not a whole number */
@@ -148,7 +148,5 @@ void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_
 
 /* results.c */
 GERNE_CHECKED gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results);
-
-double gn_seconds(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "debias/missing.h"
 
 #define FEATURES GERNE_SOURCE_DIR "/tests/golden/data/features/"
 
@@ -200,8 +201,7 @@ static void test_csv(void **state)
     assert_fails(ctx, GERNE_EDATA, "line 3, column 'f0': 'x' is not a number",
                  gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "f0,y\n1,0\n2,\n");
-    assert_fails(ctx, GERNE_EDATA, "line 3: the label is empty",
-                 gn_dataset_open(ctx, &options, &data));
+    assert_fails(ctx, GERNE_EDATA, "rows has no 'y'", gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "y,split\n1,0\n");
     assert_fails(ctx, GERNE_EDATA, "no column of features", gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "f,y,split\n1,0,7\n");
@@ -211,6 +211,48 @@ static void test_csv(void **state)
     assert_fails(ctx, GERNE_EDATA, "no samples", gn_dataset_open(ctx, &options, &data));
     test_write_text(ctx, path, "f,g\n1,2\n");
     assert_fails(ctx, GERNE_EDATA, "'y'", gn_dataset_open(ctx, &options, &data));
+    test_remove_directory(dir);
+    gerne_ctx_close(ctx);
+}
+
+/* Rows without a label: refused with their number, dropped without shifting the features, or a
+ * group of their own. */
+static void test_missing_labels(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    char *dir = test_directory();
+    gn_data_options options = test_options(ctx, GN_DATA_FEATURES);
+    char labels[5000];
+    snprintf(labels, sizeof labels, "%s/labels.csv", dir);
+    test_write_text(ctx, labels, "y;Reviewer Gender\n0;f\n1;\n0;m\n1;m\n0;\n1;f\n"); /* six rows */
+    options.file = FEATURES "f4.npy";
+    options.labels = labels;
+    options.a = "Reviewer Gender";
+    gn_dataset *data;
+    assert_fails(ctx, GERNE_EDATA, "2 of 6 rows have no 'Reviewer Gender'",
+                 gn_dataset_open(ctx, &options, &data));
+    options.missing = GN_MISSING_DROP;
+    data = test_dataset(ctx, &options);
+    static const int32_t kept_rows[] = {0, 2, 3, 5}, kept_a[] = {0, 1, 1, 0};
+    assert_int_equal(data->n, 4);
+    assert_memory_equal(data->a, kept_a, sizeof kept_a);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(gn_dataset_row(data, i), kept_rows[i]);
+        assert_int_equal(data->y[i], kept_rows[i] % 2);
+        assert_near((double)gn_dataset_features(data, i)[0], kept_rows[i] - 2, 0);
+    }
+    gn_dataset_close(data);
+    options.missing = GN_MISSING_GROUP;
+    data = test_dataset(ctx, &options);
+    static const int32_t a[] = {1, 0, 2, 2, 0, 1};
+    assert_int_equal(data->n, 6);
+    assert_string_equal(data->attribute_names[0], GN_MISSING_NAME);
+    assert_memory_equal(data->a, a, sizeof a);
+    gn_dataset_close(data);
+    options.missing = GN_MISSING_DROP;
+    test_write_text(ctx, labels, "y,Reviewer Gender\n0,\n1,\n0,\n,m\n0,\n1,\n");
+    assert_fails(ctx, GERNE_EDATA, "no row has both", gn_dataset_open(ctx, &options, &data));
     test_remove_directory(dir);
     gerne_ctx_close(ctx);
 }
@@ -348,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_values_that_are_not_finite),
+        cmocka_unit_test(test_missing_labels),
         cmocka_unit_test(test_held_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

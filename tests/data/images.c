@@ -90,7 +90,7 @@ static void test_bad_metadata(void **state)
          GERNE_EDATA},
         {"filename,y,split\n0.png,1,9\n", "line 2, column 'split': '9' is not a split",
          GERNE_EDATA},
-        {"filename,y\n0.png,\n", "line 2: the label is empty", GERNE_EDATA},
+        {"filename,y\n0.png,\n", "1 of 1 row has no 'y'", GERNE_EDATA},
         {"filename,y\n,1\n", "the file name is empty", GERNE_EDATA},
         {"filename,z\n0.png,1\n", "'y'", GERNE_EDATA},
         {"name,y\n0.png,1\n", "'filename'", GERNE_EDATA},
@@ -379,14 +379,14 @@ static void test_batches_come_in_order(void **state)
                 indices[i] = (uint32_t)((submitted * 7 + i * 5) % N);
             assert_ok(ctx, gn_fetch_submit(fetch, submitted++, indices, BATCH));
         }
-        const uint8_t *const *samples;
+        const void *const *samples;
         assert_ok(ctx, gn_fetch_wait(fetch, &samples));
         for (size_t i = 0; i < BATCH; i++)
             assert_memory_equal(samples[i], gn_dataset_pixels(whole, (step * 7 + i * 5) % N),
                                 data->dimension);
         gn_fetch_release(fetch);
     }
-    const uint8_t *const *samples;
+    const void *const *samples;
     assert_fails(ctx, GERNE_EUSAGE, "no batch was submitted", gn_fetch_wait(fetch, &samples));
     indices[0] = N;
     assert_fails(ctx, GERNE_EUSAGE, "sample 40 is outside", gn_fetch_submit(fetch, 0, indices, 1));
@@ -412,7 +412,7 @@ static void test_vanished_file(void **state)
     gn_fetch *fetch;
     gn_fetch_options fetching = {.threads = 2, .ahead = 4};
     assert_ok(ctx, gn_fetch_new(ctx, data, &fetching, &fetch));
-    const uint8_t *const *samples;
+    const void *const *samples;
     static const uint32_t good[] = {0, 1},
                           bad[] = {2, 4}; /* sorted: 0/000 0/002 0/004 1/001 1/003 */
     assert_ok(ctx, gn_fetch_submit(fetch, 0, good, 2));
@@ -435,7 +435,7 @@ static void test_augmentation(void **state)
     gn_data_options options = test_options(ctx, GN_DATA_IMAGES);
     options.dir = dir;
     options.augment = GN_AUGMENT_CROP_FLIP;
-    const uint8_t *const *samples;
+    const void *const *samples;
     static const uint32_t indices[] = {3, 0, 1, 2, 3};
     uint8_t kept[2][5][240];
     bool seen[9][9] = {{0}}, flips[2] = {0};
@@ -453,10 +453,11 @@ static void test_augmentation(void **state)
                 if (step == 7)
                     memcpy(kept[streamed][i], samples[i], 240);
                 /* Green is 20 + column and blue 30 + row of the source; the border is 0. */
+                const uint8_t *pixels = samples[i];
                 int at = 0;
-                while (at % 10 == 9 || !samples[i][3 * at + 1] || !samples[i][3 * at + 4])
+                while (at % 10 == 9 || !pixels[3 * at + 1] || !pixels[3 * at + 4])
                     at++;
-                const uint8_t *pixel = samples[i] + 3 * at;
+                const uint8_t *pixel = pixels + 3 * at;
                 bool flipped = pixel[4] < pixel[1];
                 int column = pixel[1] - 20, dy = pixel[2] - 30 - at / 10;
                 int dx = column - (flipped ? 9 - at % 10 : at % 10);

@@ -149,7 +149,7 @@ static void check_streamed(gerne_ctx *ctx, gn_data_options options, size_t step)
     assert_ok(ctx, gn_fetch_new(ctx, streamed, &fetching, &fetch));
     for (size_t i = streamed->n; i >= step; i -= step) {
         uint32_t index = (uint32_t)(i - step);
-        const uint8_t *const *samples;
+        const void *const *samples;
         assert_ok(ctx, gn_fetch_submit(fetch, i, &index, 1));
         assert_ok(ctx, gn_fetch_wait(fetch, &samples));
         assert_memory_equal(samples[0], gn_dataset_pixels(cached, index), cached->dimension);

@@ -78,7 +78,7 @@ static void test_waterbirds_pixels(void **state)
         uint32_t rows[FIRST];
         for (uint32_t i = 0; i < FIRST; i++)
             rows[i] = i * EVERY;
-        const uint8_t *const *samples;
+        const void *const *samples;
         assert_ok(ctx, gn_fetch_submit(fetch, 0, rows, FIRST));
         assert_ok(ctx, gn_fetch_wait(fetch, &samples));
         for (size_t i = 0; i < FIRST; i++) {
@@ -173,7 +173,7 @@ static void test_memory(void **state)
     for (uint32_t step = 0; step < 20; step++) {
         for (uint32_t i = 0; i < 100; i++)
             rows[i] = (step * 100 + i) * 5 % (uint32_t)data->n;
-        const uint8_t *const *samples;
+        const void *const *samples;
         assert_ok(ctx, gn_fetch_submit(fetch, step, rows, 100));
         assert_ok(ctx, gn_fetch_wait(fetch, &samples));
         gn_fetch_release(fetch);

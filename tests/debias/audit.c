@@ -12,11 +12,12 @@
 static gn_association association(gerne_ctx *ctx, const int64_t *counts, uint32_t classes,
                                   uint32_t attributes)
 {
-    gerne_groups *groups;
+    uint64_t table[12];
     gn_association out;
-    assert_ok(ctx, gerne_groups_from_counts(ctx, counts, classes, attributes, &groups));
-    assert_ok(ctx, gn_association_of(ctx, groups, &out));
-    gerne_groups_close(groups);
+    assert_in_range(classes * attributes, 1, 12);
+    for (uint32_t g = 0; g < classes * attributes; g++)
+        table[g] = (uint64_t)counts[g];
+    assert_ok(ctx, gn_association_of(ctx, table, classes, attributes, &out));
     return out;
 }
 
@@ -92,8 +93,29 @@ static void test_extremes(void **state)
     assert_near(s.cramers_v, narrow.cramers_v, 1e-15);
     assert_near(s.cramers_v_ci95.lo, narrow.cramers_v_ci95.lo, 1e-15);
     assert_near(s.mutual_information_ci95.hi, narrow.mutual_information_ci95.hi, 1e-15);
+    s = association(ctx, (const int64_t[]){10, 20, 0, 0, 30, 5}, 3, 2); /* an empty class */
+    assert_near(s.cramers_v, narrow.cramers_v, 1e-15);
+    assert_near(s.cramers_v_unbiased, narrow.cramers_v_unbiased, 1e-15);
+    s = association(ctx, (const int64_t[]){0, 0, 0, 0}, 2, 2);
+    assert_true(s.n == 0 && s.degrees == 0 && s.cramers_v == 0);
     s = association(ctx, (const int64_t[]){50, 50, 50, 50}, 2, 2);
     assert_true(s.cramers_v_ci95.lo == 0 && s.cramers_v_ci95.hi > 0.1);
+    gerne_ctx_close(ctx);
+}
+
+/* By hand: phi^2 = (10*5 - 20*30)^2 / (30*35*40*25), n = 65, so that 1/64 comes off both. A table
+ * of many columns without association has a large V by chance alone. */
+static void test_bias_correction(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_association s = association(ctx, (const int64_t[]){10, 20, 30, 5}, 2, 2);
+    double phi2 = 550.0 * 550 / (30.0 * 35 * 40 * 25);
+    assert_near(s.cramers_v_unbiased, sqrt((phi2 - 1.0 / 64) / (1 - 1.0 / 64)), 1e-12);
+    s = association(ctx, (const int64_t[]){3, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 3}, 2, 6);
+    assert_true(s.cramers_v > 0.3);
+    assert_true(s.cramers_v_unbiased == 0);
+    assert_near(association(ctx, (const int64_t[]){9, 0, 0, 9}, 2, 2).cramers_v_unbiased, 1, 1e-12);
     gerne_ctx_close(ctx);
 }
 
@@ -250,7 +272,7 @@ static void test_out_of_memory(void **state)
         if (status == GERNE_OK)
             status = gn_audit_json(ctx, &audit, &json);
         if (status == GERNE_OK)
-            status = gn_audit_print(ctx, &audit, "data", &text);
+            status = gn_audit_print(ctx, &audit, "data", "class", "place", &text);
         gn_fail_allocation(0);
         gn_text_free(&text);
         json_decref(json);
@@ -268,10 +290,15 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_estimates), cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_coverage),  cmocka_unit_test(test_chi_square_quantile),
-        cmocka_unit_test(test_verdict),   cmocka_unit_test(test_smallest),
-        cmocka_unit_test(test_tally),     cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_estimates),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_bias_correction),
+        cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_chi_square_quantile),
+        cmocka_unit_test(test_verdict),
+        cmocka_unit_test(test_smallest),
+        cmocka_unit_test(test_tally),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,13 +11,28 @@
 #include "engine/graph.h"
 #include "nn/model.h"
 
-enum { BATCH = 3, OUTPUTS_MAX = 4096, INPUTS_MAX = 1 << 16 };
+enum { BATCH = 3 };
 
 typedef gn_value build_fn(gn_graph *graph);
 
+static gn_value pixels(gn_graph *g, int64_t channels, int64_t height, int64_t width)
+{
+    return gn_input(g, "pixels", GN_FLOAT32, 3, (int64_t[]){channels, height, width});
+}
+
 static gn_value image(gn_graph *g)
 {
-    return gn_input_image(g, 8, 6, 6);
+    return pixels(g, 8, 6, 6);
+}
+
+static gn_value features(gn_graph *g, int64_t count)
+{
+    return gn_input(g, "features", GN_FLOAT32, 1, &count);
+}
+
+static gn_value sequence(gn_graph *g)
+{
+    return gn_input(g, "features", GN_FLOAT32, 2, (int64_t[]){5, 12});
 }
 
 static gn_value conv_3x3(gn_graph *g)
@@ -35,13 +50,13 @@ static gn_value conv_stride(gn_graph *g)
 static gn_value conv_7x7_of_3(gn_graph *g)
 {
     gn_convolution c = {.outputs = 16, .kernel = 7, .stride = 2, .padding = 3};
-    return gn_average_all(g, gn_convolve(g, gn_input_image(g, 3, 12, 12), "conv", &c));
+    return gn_average_all(g, gn_convolve(g, pixels(g, 3, 12, 12), "conv", &c));
 }
 
 static gn_value conv_odd_channels(gn_graph *g)
 {
     gn_convolution c = {.outputs = 5, .kernel = 3, .stride = 1, .padding = 0};
-    gn_value x = gn_convolve(g, gn_input_image(g, 7, 6, 6), "a", &c);
+    gn_value x = gn_convolve(g, pixels(g, 7, 6, 6), "a", &c);
     return gn_average_all(g, gn_convolve(g, x, "b", &c));
 }
 
@@ -50,14 +65,14 @@ static gn_value conv_of_a_pixel(gn_graph *g)
 {
     gn_convolution c = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
     gn_convolution d = {.outputs = 16, .kernel = 3, .stride = 2, .padding = 1};
-    gn_value x = gn_convolve(g, gn_input_image(g, 8, 2, 3), "a", &d);
+    gn_value x = gn_convolve(g, pixels(g, 8, 2, 3), "a", &d);
     return gn_average_all(g, gn_convolve(g, x, "b", &c));
 }
 
 static gn_value conv_of_an_odd_pixel(gn_graph *g)
 {
     gn_convolution c = {.outputs = 5, .kernel = 5, .stride = 1, .padding = 2};
-    return gn_average_all(g, gn_convolve(g, gn_input_image(g, 3, 2, 1), "a", &c));
+    return gn_average_all(g, gn_convolve(g, pixels(g, 3, 2, 1), "a", &c));
 }
 
 static gn_value conv_fixed(gn_graph *g)
@@ -83,12 +98,12 @@ static gn_value norm_relu(gn_graph *g)
 
 static gn_value linear(gn_graph *g)
 {
-    return gn_linear(g, gn_input_features(g, 37), "fc", 11, false);
+    return gn_linear(g, features(g, 37), "fc", 11, false);
 }
 
 static gn_value linear_relu(gn_graph *g)
 {
-    gn_value x = gn_linear(g, gn_input_features(g, 37), "fc1", 23, true);
+    gn_value x = gn_linear(g, features(g, 37), "fc1", 23, true);
     return gn_linear(g, x, "fc2", 11, true);
 }
 
@@ -116,6 +131,33 @@ static gn_value add_relu(gn_graph *g)
     return gn_average_all(g, y);
 }
 
+static gn_value linear_of_sequence(gn_graph *g)
+{
+    return gn_linear(g, gn_linear(g, sequence(g), "fc1", 9, true), "fc2", 7, false);
+}
+
+static gn_value add_relu_of_sequences(gn_graph *g)
+{
+    gn_value x = gn_linear(g, sequence(g), "fc1", 9, false);
+    return gn_add_relu(g, gn_linear(g, x, "fc2", 9, false), x);
+}
+
+static gn_value two_inputs(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
+    gn_value a = gn_average_all(g, gn_convolve(g, image(g), "conv", &c));
+    return gn_add_relu(g, a, gn_linear(g, features(g, 37), "fc", 16, false));
+}
+
+/* One of them goes straight into two layers, the other into none. */
+static gn_value two_inputs_added(gn_graph *g)
+{
+    gn_value x = sequence(g);
+    gn_input(g, "mask", GN_FLOAT32, 1, (int64_t[]){5});
+    gn_input(g, "tokens", GN_INT32, 1, (int64_t[]){5});
+    return gn_add_relu(g, x, gn_linear(g, x, "fc", 12, false));
+}
+
 static const struct layer_case {
     const char *name;
     build_fn *build;
@@ -135,9 +177,16 @@ static const struct layer_case {
     {"max pooling", max_pool},
     {"averaging", average_all},
     {"addition with relu", add_relu},
+    {"linear of a sequence", linear_of_sequence},
+    {"addition of sequences", add_relu_of_sequences},
+    {"two inputs", two_inputs},
+    {"inputs without gradients", two_inputs_added},
 };
 
 /* ---- the check ---- */
+
+static const char *const input_names[] = {"pixels", "features"};
+enum { INPUTS = sizeof input_names / sizeof input_names[0] };
 
 typedef struct bench {
     gerne_ctx *ctx;
@@ -145,8 +194,9 @@ typedef struct bench {
     gn_graph *graph;
     gn_store *store;
     gn_program *program;
-    size_t inputs, outputs;
-    float *x, *direction, *probe; /* the loss is <probe, output> */
+    size_t inputs[INPUTS], outputs; /* 0 for an input that the graph does not have */
+    float *x[INPUTS];
+    float *direction, *probe; /* the loss is <probe, output> */
     const char *name;
     double tolerance;
     bool along_gradient; /* directions: the gradient's own, or random ones */
@@ -184,12 +234,14 @@ static bench open_bench(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_de
     b.tolerance = deep ? 2e-2 : 3e-3;
     assert_ok(ctx, gn_store_new(ctx, device, &graph, 1, BATCH, &b.store));
     assert_ok(ctx, gn_program_new(ctx, graph, b.store, BATCH, mode, true, &b.program));
-    b.inputs = BATCH * (size_t)gn_graph_input_size(graph);
+    for (int i = 0; i < INPUTS; i++) {
+        b.inputs[i] = BATCH * (size_t)gn_graph_input_size(graph, input_names[i]);
+        b.x[i] = calloc(b.inputs[i] + 1, sizeof *b.x[i]);
+        fill(b.x[i], b.inputs[i], 1 + 10 * (uint64_t)i, 1);
+    }
     b.outputs = BATCH * (size_t)gn_graph_output_size(graph);
-    b.x = calloc(b.inputs, sizeof *b.x);
     b.direction = calloc(1 << 24, sizeof *b.direction);
     b.probe = calloc(b.outputs, sizeof *b.probe);
-    fill(b.x, b.inputs, 1, 1);
     fill(b.probe, b.outputs, 2, 1);
     fill_parameters(&b);
     return b;
@@ -200,14 +252,18 @@ static void close_bench(bench *b)
     gn_program_close(b->program);
     gn_store_close(b->store);
     gn_graph_close(b->graph);
-    free(b->x);
+    for (int i = 0; i < INPUTS; i++)
+        free(b->x[i]);
     free(b->direction);
     free(b->probe);
 }
 
 static double loss(bench *b)
 {
-    memcpy(gn_program_input(b->program), b->x, b->inputs * sizeof(float));
+    for (int i = 0; i < INPUTS; i++)
+        if (b->inputs[i])
+            memcpy(gn_program_input(b->program, input_names[i]), b->x[i],
+                   b->inputs[i] * sizeof(float));
     assert_ok(b->ctx, gn_program_forward(b->ctx, b->program));
     const float *y = gn_program_output(b->program);
     double sum = 0;
@@ -290,20 +346,22 @@ static void check_parameter(bench *b, int index)
     free(moved);
 }
 
-static void check_input(bench *b, const float *gradient)
+static void check_input(bench *b, int input, const float *gradient)
 {
-    float *base = calloc(b->inputs, sizeof *base);
-    memcpy(base, b->x, b->inputs * sizeof *base);
-    choose_direction(b, gradient, b->inputs, 999);
+    size_t count = b->inputs[input];
+    float *base = calloc(count, sizeof *base);
+    memcpy(base, b->x[input], count * sizeof *base);
+    choose_direction(b, gradient, count, 999);
     double differences[STEPS], norms;
-    double product = dot(gradient, b->direction, b->inputs, &norms);
+    double product = dot(gradient, b->direction, count, &norms);
     for (int i = 0; i < STEPS; i++) {
-        move(base, b->direction, steps[i], b->inputs, b->x);
+        move(base, b->direction, steps[i], count, b->x[input]);
         double above = loss(b);
-        move(base, b->direction, -steps[i], b->inputs, b->x);
+        move(base, b->direction, -steps[i], count, b->x[input]);
         differences[i] = (above - loss(b)) / (2 * steps[i]);
     }
-    compare(b, "input", differences, product, norms + fabs(product));
+    memcpy(b->x[input], base, count * sizeof *base);
+    compare(b, input_names[input], differences, product, norms + fabs(product));
     free(base);
 }
 
@@ -314,16 +372,24 @@ static void check(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_device *
     loss(&b);
     memcpy(gn_program_output_gradient(b.program), b.probe, b.outputs * sizeof(float));
     assert_ok(ctx, gn_program_backward(ctx, b.program, false));
-    float *dx = calloc(b.inputs, sizeof *dx);
-    memcpy(dx, gn_program_input_gradient(b.program), b.inputs * sizeof *dx);
+    float *dx[INPUTS] = {NULL};
+    for (int i = 0; i < INPUTS; i++)
+        if (b.inputs[i]) {
+            dx[i] = calloc(b.inputs[i], sizeof *dx[i]);
+            memcpy(dx[i], gn_program_input_gradient(b.program, input_names[i]),
+                   b.inputs[i] * sizeof *dx[i]);
+        }
     int stride = deep ? 1 + gn_store_count(b.store) / 10 : 1; /* deep networks: some of each part */
     for (int i = 0; i < gn_store_count(b.store); i += stride) {
         gn_role role = gn_store_parameter(b.store, i)->role;
         if (role == GN_WEIGHT || role == GN_BIAS || role == GN_SCALE || role == GN_SHIFT)
             check_parameter(&b, i);
     }
-    check_input(&b, dx);
-    free(dx);
+    for (int i = 0; i < INPUTS; i++) {
+        if (dx[i])
+            check_input(&b, i, dx[i]);
+        free(dx[i]);
+    }
     close_bench(&b);
 }
 
@@ -357,10 +423,9 @@ static void test_networks(void **state)
         options.stem = GN_STEM_CIFAR; /* keeps the last maps larger than one pixel */
         gn_graph *graph;
         assert_ok(ctx, gn_graph_new(ctx, device, &graph));
-        gn_value input =
-            a->wants_images ? gn_input_image(graph, 3, 8, 8) : gn_input_features(graph, 48);
-        gn_value features = a->body(graph, &options, input);
-        assert_ok(ctx, gn_graph_finish(ctx, graph, gn_linear(graph, features, "fc", 7, false)));
+        gn_value input = a->wants_images ? pixels(graph, 3, 8, 8) : features(graph, 48);
+        gn_value body = a->body(graph, &options, input);
+        assert_ok(ctx, gn_graph_finish(ctx, graph, gn_linear(graph, body, "fc", 7, false)));
         check(a->name, graph, ctx, device, GN_MODE_FROZEN, true);
     }
     gn_device_close(device);

@@ -45,7 +45,9 @@ void fuzz_target(gerne_ctx *ctx, const uint8_t *data, size_t size)
 {
     if (size == 0)
         return;
-    const gn_csv_options typed = {.no_header = data[0] & 1, .separator = data[0] & 2 ? ';' : ','};
+    static const char separators[] = {',', ';', 0, '\t'}; /* 0: found in the first row */
+    const gn_csv_options typed = {.no_header = data[0] & 1,
+                                  .separator = separators[data[0] / 2 % 4]};
     const gn_csv_options plain = {.no_header = typed.no_header};
     gn_text first = {0}, second = {0};
     size_t rows, again;

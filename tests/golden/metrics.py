@@ -84,8 +84,11 @@ def figures(y, a, pred, prob, K, A, train_counts):
         s["wga_ci95"] = [min(w[0] for w in wide), min(w[1] for w in wide)]
         recalls = [float(right[y == k].mean()) for k in range(K) if (y == k).any()]
         s["worst_class"], s["balanced_acc"] = min(recalls), float(np.mean(recalls))
-        if K == A and (y != a).any():
-            s["minority_acc"] = float(right[y != a].mean())
+        sizes = np.array(train_counts if train_counts is not None else
+                         [g["n"] for g in groups]).reshape(K, A)
+        rare = (sizes * A < sizes.sum(axis=1, keepdims=True))[y, a]
+        if rare.any():
+            s["minority_acc"] = float(right[rare].mean())
         if train_counts is not None:
             weights = np.array([train_counts[g["y"] * A + g["a"]] for g in used], float)
             if weights.sum() > 0:

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 enum { D = 40, COUNT = 50, CLASSES = 3 };
 
 static float features[COUNT][D];
-static const float *pointers[COUNT];
+static const void *pointers[COUNT];
 static int32_t labels[COUNT];
 static float weights[COUNT];
 static const int64_t hidden[] = {30, 20};
@@ -27,7 +27,7 @@ static gn_samples make_samples(void)
             features[i][j] = (float)gn_random_normal(&s);
     }
     return (gn_samples){
-        .count = COUNT, .features = pointers, .labels = labels, .weights = weights, .step = 9};
+        .count = COUNT, .fields = {pointers}, .labels = labels, .weights = weights, .step = 9};
 }
 
 typedef struct fixture {
@@ -41,8 +41,8 @@ static fixture open_fixture(const char *arch, double rate, int64_t outputs, int6
     const gn_model_options options = {.arch = arch, .hidden = {hidden, 2}, .dropout = rate};
     fixture f = {.ctx = test_ctx()};
     assert_ok(f.ctx, gn_device_new(f.ctx, 2, GN_FP32, &f.device));
-    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, (gn_sample_shape){D, 0, 0}, outputs,
-                                    batch, &f.network));
+    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, gn_features_shape(D), outputs, batch,
+                                    &f.network));
     assert_ok(f.ctx, gn_network_initialize(f.ctx, f.network, 6));
     return f;
 }
@@ -77,7 +77,7 @@ static void show(const fixture *f, gn_mode mode, uint64_t step, uint64_t place, 
 {
     assert_ok(f->ctx, gn_network_set_mode(f->ctx, f->network, mode));
     for (int i = 0; i < BATCH * D; i++)
-        gn_network_input(f->network)[i] = 1;
+        gn_network_input(f->network, 0)[i] = 1;
     gn_network_set_masks(f->network, step, place);
     assert_ok(f->ctx, gn_body_forward(f->ctx, f->network));
     assert_ok(f->ctx, gn_head_forward(f->ctx, f->network, NULL));
@@ -163,7 +163,7 @@ static double loss(const fixture *f, const gn_samples *samples)
 {
     float losses[COUNT];
     double sum = 0;
-    assert_ok(f->ctx, gn_forward_pass(f->ctx, f->network, GN_MODE_TRAIN, samples,
+    assert_ok(f->ctx, gn_pass_forward(f->ctx, f->network, GN_MODE_TRAIN, samples, NULL,
                                       &(gn_outcome){.losses = losses}));
     for (int i = 0; i < COUNT; i++)
         sum += (double)weights[i] * (double)losses[i];
@@ -200,7 +200,7 @@ static void gradients_are_those_of_the_masked_loss(void **state)
     for (int i = 0; i < 2; i++) {
         fixture f = open_fixture(archs[i], 0.4, CLASSES, 16); /* 50 = 3 * 16 + 2 */
         gn_store *store = gn_network_store(f.network);
-        assert_ok(f.ctx, gn_weighted_pass(f.ctx, f.network, &samples, false, &(gn_outcome){0}));
+        assert_ok(f.ctx, gn_pass_step(f.ctx, f.network, &samples, NULL, false, &(gn_outcome){0}));
         check_slope(&f, &samples, gn_store_part(store, GN_HEAD));
         if (i == 1)
             check_slope(&f, &samples, gn_store_part(store, GN_BODY));
@@ -215,12 +215,12 @@ static void micro_batches_see_the_same_masks(void **state)
     fixture whole = open_fixture("mlp", 0.4, CLASSES, COUNT);
     fixture parts = open_fixture("mlp", 0.4, CLASSES, 7);
     float a[COUNT], b[COUNT], plain[COUNT];
-    assert_ok(whole.ctx, gn_weighted_pass(whole.ctx, whole.network, &samples, false,
-                                          &(gn_outcome){.losses = a}));
-    assert_ok(parts.ctx, gn_weighted_pass(parts.ctx, parts.network, &samples, false,
-                                          &(gn_outcome){.losses = b}));
-    assert_ok(whole.ctx,
-              gn_infer(whole.ctx, whole.network, &samples, &(gn_outcome){.losses = plain}));
+    assert_ok(whole.ctx, gn_pass_step(whole.ctx, whole.network, &samples, NULL, false,
+                                      &(gn_outcome){.losses = a}));
+    assert_ok(parts.ctx, gn_pass_step(parts.ctx, parts.network, &samples, NULL, false,
+                                      &(gn_outcome){.losses = b}));
+    assert_ok(whole.ctx, gn_pass_forward(whole.ctx, whole.network, GN_MODE_INFER, &samples, NULL,
+                                         &(gn_outcome){.losses = plain}));
     assert_close(a, b, COUNT, 1e-5);
     double moved = 0;
     for (int i = 0; i < COUNT; i++)

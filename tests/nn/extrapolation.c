@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 enum {
     N = 3000,
@@ -47,8 +47,8 @@ static fixture open_fixture(double minority)
     fixture f = {.ctx = test_ctx()};
     make_data(minority);
     assert_ok(f.ctx, gn_device_new(f.ctx, 2, GN_FP32, &f.device));
-    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, (gn_sample_shape){D, 0, 0}, CLASSES,
-                                    128, &f.network));
+    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, gn_features_shape(D), CLASSES, 128,
+                                    &f.network));
     assert_ok(f.ctx, gn_network_initialize(f.ctx, f.network, 3));
     assert_ok(f.ctx, gerne_groups_from_labels(f.ctx, y, a, N, CLASSES, ATTRIBUTES, &f.groups));
     assert_ok(f.ctx, gerne_batch_new(f.ctx, &f.batch));
@@ -67,7 +67,7 @@ static void close_fixture(fixture *f)
 /* Adds factor times the gradient of the draw's loss. */
 static void pass(fixture *f, double c, double beta, gerne_draw draw, double factor, bool accumulate)
 {
-    static const float *rows[MOST];
+    static const void *rows[MOST];
     static int32_t labels[MOST];
     static float weights[MOST];
     gerne_sampler *sampler;
@@ -82,9 +82,9 @@ static void pass(fixture *f, double c, double beta, gerne_draw draw, double fact
         labels[i] = y[sample];
         weights[i] = (float)factor * gerne_batch_weights(f->batch)[i];
     }
-    gn_samples samples = {.count = count, .features = rows, .labels = labels, .weights = weights};
+    gn_samples samples = {.count = count, .fields = {rows}, .labels = labels, .weights = weights};
     gn_outcome outcome = {0};
-    assert_ok(f->ctx, gn_weighted_pass(f->ctx, f->network, &samples, accumulate, &outcome));
+    assert_ok(f->ctx, gn_pass_step(f->ctx, f->network, &samples, NULL, accumulate, &outcome));
     gerne_sampler_close(sampler);
 }
 

@@ -133,7 +133,7 @@ static run open_run(gerne_ctx *ctx, const char *name)
     }
     int64_t side = (int64_t)r.side;
     assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &r.device));
-    assert_ok(ctx, gn_network_new(ctx, r.device, &model, (gn_sample_shape){3, side, side}, CLASSES,
+    assert_ok(ctx, gn_network_new(ctx, r.device, &model, gn_pixels_shape(3, side, side), CLASSES,
                                   (int64_t)r.batch, &r.network));
     r.inputs = (size_t)gn_network_input_size(r.network);
     fill_parameters(ctx, gn_network_store(r.network));
@@ -145,24 +145,25 @@ static run open_run(gerne_ctx *ctx, const char *name)
 static double step(gerne_ctx *ctx, run *r, uint64_t index)
 {
     int32_t labels[16];
-    float losses[16], weights[16];
-    for (size_t i = 0; i < r->batch; i++) {
+    float losses[16];
+    for (size_t i = 0; i < r->batch; i++)
         labels[i] = (int32_t)((7 * i + index) % CLASSES);
-        weights[i] = 1.0f / (float)r->batch;
-    }
-    float *input = gn_network_input(r->network);
+    float *input = gn_network_input(r->network, 0);
     for (size_t i = 0; i < r->batch * r->inputs; i++)
         input[i] = pixel(1000 + index, r->side, i);
     assert_ok(ctx, gn_body_forward(ctx, r->network));
     assert_ok(ctx, gn_head_forward(ctx, r->network, NULL));
-    gn_cross_entropy(gn_logits(r->network), r->batch, CLASSES, labels, weights, losses, NULL,
-                     gn_logit_gradient(r->network));
+    const gn_cross_entropy terms = {.labels = labels, .count = r->batch};
+    const gn_loss_part part = {.count = r->batch,
+                               .classes = CLASSES,
+                               .logits = gn_logits(r->network),
+                               .losses = losses,
+                               .logit_gradient = gn_logit_gradient(r->network)};
+    gn_loss loss = gn_cross_entropy_loss(&terms);
+    double mean = loss.evaluate(loss.terms, &part);
     assert_ok(ctx, gn_head_backward(ctx, r->network, false));
     assert_ok(ctx, gn_body_backward(ctx, r->network, NULL, false));
     gn_optimizer_step(r->optimizer, r->lr);
-    double mean = 0;
-    for (size_t i = 0; i < r->batch; i++)
-        mean += (double)losses[i] / (double)r->batch;
     return mean;
 }
 

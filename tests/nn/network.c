@@ -9,12 +9,12 @@
 #include "base/rng.h"
 #include "nn/network_weights.h"
 #include "nn/optimizer.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 
 enum { SIDE = 8, BYTES = 3 * SIDE * SIDE, COUNT = 40, CLASSES = 4 };
 
 static uint8_t pixels[COUNT][BYTES];
-static const uint8_t *pointers[COUNT];
+static const void *pointers[COUNT];
 static int32_t labels[COUNT];
 static float weights[COUNT];
 
@@ -32,7 +32,7 @@ static gn_samples make_samples(void)
             pixels[i][j] = (uint8_t)(gn_random_below(&s, 128) + (quarter == labels[i] ? 100 : 0));
         }
     }
-    gn_samples samples = {.count = COUNT, .pixels = pointers, .labels = labels};
+    gn_samples samples = {.count = COUNT, .fields = {pointers}, .labels = labels};
     for (int c = 0; c < 3; c++) {
         samples.scale[c] = 1.0f / 64;
         samples.shift[c] = -1;
@@ -57,7 +57,7 @@ static fixture open_with(gn_model_options options, int64_t batch, gn_precision p
 {
     fixture f = {.ctx = test_ctx()};
     assert_ok(f.ctx, gn_device_new(f.ctx, 2, precision, &f.device));
-    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, (gn_sample_shape){3, SIDE, SIDE},
+    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, gn_pixels_shape(3, SIDE, SIDE),
                                     CLASSES, batch, &f.network));
     assert_ok(f.ctx, gn_network_initialize(f.ctx, f.network, 11));
     return f;
@@ -103,8 +103,10 @@ static void test_micro_batches_equal_one_batch(void **state)
         options.bn = GN_BN_FROZEN;
         fixture whole = open_with(options, COUNT, GN_FP32);
         fixture parts = open_with(options, 7, GN_FP32); /* 40 = 5 * 7 + 5: a padded tail */
-        assert_ok(whole.ctx, gn_weighted_pass(whole.ctx, whole.network, &samples, false, &outcome));
-        assert_ok(parts.ctx, gn_weighted_pass(parts.ctx, parts.network, &samples, false, &outcome));
+        assert_ok(whole.ctx,
+                  gn_pass_step(whole.ctx, whole.network, &samples, NULL, false, &outcome));
+        assert_ok(parts.ctx,
+                  gn_pass_step(parts.ctx, parts.network, &samples, NULL, false, &outcome));
         size_t size, other;
         float *a = gradients(&whole, &size), *b = gradients(&parts, &other);
         assert_int_equal(size, other);
@@ -130,7 +132,7 @@ static float *train(const char *arch, gn_precision precision, int steps, double 
     float each[COUNT];
     gn_outcome outcome = {.losses = each};
     for (int i = 0; i < steps; i++) {
-        assert_ok(f.ctx, gn_weighted_pass(f.ctx, f.network, &samples, false, &outcome));
+        assert_ok(f.ctx, gn_pass_step(f.ctx, f.network, &samples, NULL, false, &outcome));
         gn_optimizer_step(optimizer, 0.01);
         losses[i] = 0;
         for (int j = 0; j < COUNT; j++)
@@ -201,7 +203,7 @@ static void test_frozen_parts_stay(void **state)
         gn_optimizer *optimizer;
         gn_optimizer_options sgd = {.weight_decay = 0.1};
         assert_ok(f.ctx, gn_optimizer_new(f.ctx, &sgd, gn_network_trained(f.network), &optimizer));
-        assert_ok(f.ctx, gn_weighted_pass(f.ctx, f.network, &samples, false, &outcome));
+        assert_ok(f.ctx, gn_pass_step(f.ctx, f.network, &samples, NULL, false, &outcome));
         gn_optimizer_step(optimizer, 0.1);
         assert_memory_equal(before, still.values, still.size * sizeof *before);
         assert_true(first != moving.values[3]);
@@ -221,8 +223,7 @@ static void test_head_runs_again_on_edited_features(void **state)
     gn_samples samples = make_samples();
     fixture f = open_with(options_of("mlp"), COUNT, GN_FP32);
     assert_ok(f.ctx, gn_network_set_mode(f.ctx, f.network, GN_MODE_TRAIN));
-    gn_load_samples(f.network, &samples, 0, COUNT);
-    assert_ok(f.ctx, gn_body_forward(f.ctx, f.network));
+    assert_ok(f.ctx, gn_pass_part(f.ctx, f.network, &samples, 0, COUNT, true));
     size_t d = (size_t)gn_network_feature_count(f.network);
     assert_int_equal(d, 20);
     float *features = malloc(COUNT * d * sizeof *features);
@@ -312,7 +313,7 @@ static void test_impossible_networks_are_refused(void **state)
     gn_network *network;
     assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &device));
     gn_model_options options = options_of("resnet81");
-    gn_sample_shape image = {3, SIDE, SIDE}, features = {12, 0, 0};
+    gn_sample_shape image = gn_pixels_shape(3, SIDE, SIDE), features = gn_features_shape(12);
     assert_fails(ctx, GERNE_EUSAGE, "no network 'resnet81'",
                  gn_network_new(ctx, device, &options, image, 2, 4, &network));
     assert_string_equal(gerne_hint(ctx), "did you mean 'resnet18'?");

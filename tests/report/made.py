@@ -148,8 +148,9 @@ def make_study(path, *, trials=24, complete=True):
         figures = {"gba": gba, "wga": gba - 0.2, "acc_avg": gba + 0.05} if state == "done" else {}
         listed.append({"id": f"t{i:04d}", "run": f"trials/t{i:04d}", "settings": settings,
                        "seed": i % 3, "state": state,
-                       "reason": "training diverged: the loss is <nan>" if state == "failed" else
-                       None, "val": figures,
+                       "reason": "diverged at step 7: the loss is <nan>" if state == "failed" else
+                       None, "diverged": state == "failed", "val": figures,
+                       "warnings": ["the loss <jumped>"] if i == 3 else [],
                        "test": {**figures, "gba_ci95": [gba - 0.02, gba + 0.02]} if figures else {}})
         if state == "done":
             ranking.append({"settings": settings, "n": 3, "mean": gba, "sd": 0.011, "se": 0.006,
@@ -157,7 +158,12 @@ def make_study(path, *, trials=24, complete=True):
                                      for k, v in figures.items()}})
     ranking.sort(key=lambda row: -row["mean"])
     for i, row in enumerate(ranking):
-        row["rank"] = i + 1
+        difference = row["mean"] - ranking[0]["mean"]
+        row.update(rank=i + 1, warned=int(i == 0),
+                   warning="the loss <jumped>" if i == 0 else None,
+                   difference={"mean": difference, "ci95": [difference - 0.05, difference + 0.05],
+                               "test": "paired over seeds",
+                               "significant": abs(difference) > 0.05} if i else None)
     epochs = list(range(1, 65))
     series = [{"name": f"beta = {b}", "x": epochs,
                "y": [100 * (0.2 + 0.5 * (1 - math.exp(-e / 12)) + 0.05 * k) for e in epochs],

@@ -241,7 +241,7 @@ class Pages(unittest.TestCase):
         (self.dir / "file").write_text("x")
         (self.dir / "begun").mkdir()
         (self.dir / "begun" / "ledger.sqlite").write_bytes(b"")
-        for path, words in ((None, "nothing to report on"), ("nowhere", "there is no directory"),
+        for path, words in ((None, "no run and no study to report on"), ("nowhere", "there is no directory"),
                             ("empty", "neither a run nor a study"), ("file", "is a file"),
                             ("begun", "no study.json yet")):
             result = gerne("report", *([path] if path else []), cwd=self.dir)
@@ -259,7 +259,9 @@ class Pages(unittest.TestCase):
         for words in ("A search on <made> data", "Best: beta\u00a0=\u00a01.5".replace("\u00a0", " "),
                       "1 trial failed", "C-CIFAR-10 is not here", "Ours & the paper's", "not run",
                       "Group-balanced accuracy over epochs", "t against precision", "Ranking",
-                      "method.beta", "24 trials", "the loss is <nan>", "gerne tune config.yaml"):
+                      "method.beta", "24 trials", "diverged at step 7: the loss is <nan>",
+                      "1 of 3 runs of it warned: the loss <jumped>", "1 !",
+                      "no significant difference from", "gerne tune config.yaml"):
             self.assertIn(words, text)
         self.assertLess(len(raw), 200_000)
         half = self.said(self.report(make_study(self.dir / "half", complete=False))[0])

@@ -45,13 +45,13 @@ enum { TRIALS = 3 };
 
 static void plan(fixture *f, gn_ledger *l)
 {
-    gn_trial_spec specs[TRIALS];
+    gn_trial trials[TRIALS];
     for (int i = 0; i < TRIALS; i++) {
-        specs[i] = (gn_trial_spec){
+        trials[i] = (gn_trial){
             .settings = "{\"method.beta\":\"1\"}", .config = "{}\n", .tag = "", .seed = i};
-        snprintf(specs[i].id, sizeof specs[i].id, "%016d", i);
+        snprintf(trials[i].id, sizeof trials[i].id, "%016d", i);
     }
-    assert_ok(f->ctx, gn_ledger_plan(l, specs, TRIALS));
+    assert_ok(f->ctx, gn_ledger_plan(l, trials, TRIALS));
 }
 
 static gn_claim claim(fixture *f, gn_ledger *l, size_t wanted_others)
@@ -94,7 +94,7 @@ static void two_handles_share_the_work(void **state)
     assert_int_equal(list.items[1].state, GN_TRIAL_FAILED);
     assert_string_equal(list.items[1].reason, "diverged");
     assert_int_equal(list.items[2].state, GN_TRIAL_RUNNING);
-    assert_int_equal(list.items[2].spec.seed, 2);
+    assert_int_equal(list.items[2].seed, 2);
     gn_trial_list_free(&list);
     assert_ok(f->ctx, gn_ledger_release(a, &again));
     gn_ledger_close(a);
@@ -129,10 +129,10 @@ static void a_dead_owner_loses_its_trial(void **state)
         gn_ledger *l = NULL;
         gn_claim c;
         size_t others;
-        gn_trial_spec spec = {.id = "0000000000000000", .settings = "{}", .config = "{}\n"};
+        gn_trial planned = {.id = "0000000000000000", .settings = "{}", .config = "{}\n"};
         bool good = gerne_ctx_new(&ctx) == GERNE_OK &&
                     gn_ledger_open(ctx, f->dir, "tune", description, &l) == GERNE_OK &&
-                    gn_ledger_plan(l, &spec, 1) == GERNE_OK &&
+                    gn_ledger_plan(l, &planned, 1) == GERNE_OK &&
                     gn_ledger_claim(l, &c, &others) == GERNE_OK && c.id;
         if (write(ready[1], good ? "y" : "n", 1) == 1)
             for (;;)
@@ -142,8 +142,8 @@ static void a_dead_owner_loses_its_trial(void **state)
     assert_int_equal(read(ready[0], &byte, 1), 1);
     assert_int_equal(byte, 'y');
     gn_ledger *l = open_ledger(f);
-    gn_trial_spec spec = {.id = "0000000000000000", .settings = "{}", .config = "{}\n"};
-    assert_ok(f->ctx, gn_ledger_plan(l, &spec, 1));
+    gn_trial planned = {.id = "0000000000000000", .settings = "{}", .config = "{}\n"};
+    assert_ok(f->ctx, gn_ledger_plan(l, &planned, 1));
     assert_null(claim(f, l, 1).id);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, NULL, 0), child);

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "study/run.h"
+#include "study/result.h"
+#include "study/worker.h"
 #include "train/train.h"
 
 typedef struct fixture {
@@ -54,12 +55,11 @@ static int teardown(void **state)
     return 0;
 }
 
-static gn_trial_spec make(fixture *f, int64_t seed)
+static gn_trial make(fixture *f, int64_t seed)
 {
-    const gn_trial_request request = {.base = &f->base, .changes = &f->changes, .seed = seed};
-    gn_trial_spec spec;
-    assert_ok(f->ctx, gn_trial_make(f->ctx, f->arena, &request, &spec));
-    return spec;
+    gn_trial trial = {.tag = "", .seed = seed};
+    assert_ok(f->ctx, gn_trial_make(f->ctx, f->arena, &f->base, &f->changes, &trial));
+    return trial;
 }
 
 static void base_drops_what_is_a_runs_own(void **state)
@@ -79,11 +79,11 @@ static void base_drops_what_is_a_runs_own(void **state)
 static void ids_follow_the_configuration(void **state)
 {
     fixture *f = *state;
-    gn_trial_spec a = make(f, 0), b = make(f, 1);
+    gn_trial a = make(f, 0), b = make(f, 1);
     assert_string_not_equal(a.id, b.id);
     assert_string_equal(a.settings, "{}");
     add(f, &f->changes, "train.lr", "0.01"); /* the default, spelt out */
-    gn_trial_spec same = make(f, 0);
+    gn_trial same = make(f, 0);
     assert_string_equal(same.id, a.id);
     assert_string_equal(same.settings, "{\"train.lr\":\"0.01\"}");
     f->changes.count = 0;
@@ -91,14 +91,14 @@ static void ids_follow_the_configuration(void **state)
     assert_string_not_equal(make(f, 0).id, a.id);
     f->changes.count = 0;
     add(f, &f->changes, "train.rl", "1");
-    const gn_trial_request request = {.base = &f->base, .changes = &f->changes};
-    assert_fails(f->ctx, GERNE_EUSAGE, "train.rl", gn_trial_make(f->ctx, f->arena, &request, &a));
+    assert_fails(f->ctx, GERNE_EUSAGE, "train.rl",
+                 gn_trial_make(f->ctx, f->arena, &f->base, &f->changes, &a));
 }
 
-static void open_with(fixture *f, const gn_trial_spec *specs, size_t count)
+static void open_with(fixture *f, const gn_trial *trials, size_t count)
 {
     assert_ok(f->ctx, gn_ledger_open(f->ctx, f->dir, "tune", "x\n", &f->ledger));
-    assert_ok(f->ctx, gn_ledger_plan(f->ledger, specs, count));
+    assert_ok(f->ctx, gn_ledger_plan(f->ledger, trials, count));
 }
 
 static gn_trial only_trial(fixture *f, gn_trial_list *list)
@@ -122,14 +122,14 @@ static int stop_at_third(void *user, const gerne_progress *progress)
 static void an_interrupt_loses_nothing(void **state)
 {
     fixture *f = *state;
-    gn_trial_spec spec = make(f, 3);
+    gn_trial planned = make(f, 3);
     gn_trial_list list;
-    open_with(f, &spec, 1);
+    open_with(f, &planned, 1);
     const gn_study_work work = {.what = "tune", .cache = f->dir};
     calls = 0;
     gerne_set_progress(f->ctx, stop_at_third, NULL);
     assert_fails(f->ctx, GERNE_EINTERRUPTED, "interrupted", gn_study_run(f->ctx, f->ledger, &work));
-    assert_string_equal(gerne_hint(f->ctx), "the same command goes on where it stopped");
+    assert_string_equal(gerne_hint(f->ctx), "the same command resumes it");
     gerne_set_progress(f->ctx, NULL, NULL);
     assert_int_equal(only_trial(f, &list).state, GN_TRIAL_WAITING);
     gn_trial_list_free(&list);
@@ -139,21 +139,21 @@ static void an_interrupt_loses_nothing(void **state)
     assert_int_equal(json_integer_value(json_object_get(trial.results, "seed")), 3);
     assert_null(json_object_get(json_object_get(json_object_get(trial.results, "splits"), "val"),
                                 "groups"));
-    double stopped = gn_trial_figure(trial.results, "test", "gba");
+    double stopped = gn_result_figure(gn_result_splits(trial.results, false), "test", "gba");
     assert_true(stopped > 0 && stopped <= 1);
-    assert_true(isnan(gn_trial_figure(trial.results, "test", "nothing")));
+    assert_true(isnan(gn_result_figure(gn_result_splits(trial.results, false), "test", "nothing")));
 
     char path[512];
     gn_run_config *config;
     json_t *results;
     snprintf(path, sizeof path, "%s/undisturbed", f->dir);
-    assert_ok(f->ctx, gn_trial_config(f->ctx, spec.config, path, f->dir, &config));
+    assert_ok(f->ctx, gn_trial_config(f->ctx, planned.config, path, f->dir, &config));
     assert_ok(f->ctx, gn_train(f->ctx, config, NULL, &results));
     gn_run_config_close(config);
     /* to the 15 digits that are kept */
-    assert_near(gn_trial_figure(results, "test", "gba"), stopped, 1e-14);
-    assert_near(gn_trial_figure(results, "val", "wga"),
-                gn_trial_figure(trial.results, "val", "wga"), 1e-14);
+    assert_near(gn_result_figure(gn_result_splits(results, false), "test", "gba"), stopped, 1e-14);
+    assert_near(gn_result_figure(gn_result_splits(results, false), "val", "wga"),
+                gn_result_figure(gn_result_splits(trial.results, false), "val", "wga"), 1e-14);
     json_decref(results);
     gn_trial_list_free(&list);
 }
@@ -162,8 +162,8 @@ static void assert_failed(fixture *f, const char *words)
 {
     gn_trial_list list;
     const gn_study_work work = {.what = "tune", .cache = f->dir};
-    gn_trial_spec spec = make(f, 0);
-    open_with(f, &spec, 1);
+    gn_trial planned = make(f, 0);
+    open_with(f, &planned, 1);
     assert_ok(f->ctx, gn_study_run(f->ctx, f->ledger, &work));
     gn_trial trial = only_trial(f, &list);
     assert_int_equal(trial.state, GN_TRIAL_FAILED);
@@ -176,7 +176,7 @@ static void divergence_is_a_failed_trial(void **state)
 {
     fixture *f = *state;
     add(f, &f->changes, "train.lr", "100000");
-    assert_failed(f, "training diverged");
+    assert_failed(f, "diverged at step");
 }
 
 static void a_bad_beta_is_a_failed_trial(void **state)
@@ -199,9 +199,9 @@ static void put(fixture *f, const char *id, const char *name, const char *text)
 static void nan_is_a_failed_trial(void **state)
 {
     fixture *f = *state;
-    gn_trial_spec spec = make(f, 0);
-    put(f, spec.id, "config.yaml", spec.config);
-    put(f, spec.id, "results.json",
+    gn_trial planned = make(f, 0);
+    put(f, planned.id, "config.yaml", planned.config);
+    put(f, planned.id, "results.json",
         "{\"selection\":{\"metric\":\"wga\",\"split\":\"val\"},"
         "\"splits\":{\"val\":{\"wga\":null}}}");
     assert_failed(f, "wga of the val split is not a number");
@@ -211,15 +211,15 @@ static void nan_is_a_failed_trial(void **state)
 static void a_damaged_checkpoint_starts_anew(void **state)
 {
     fixture *f = *state;
-    gn_trial_spec spec = make(f, 0);
+    gn_trial planned = make(f, 0);
     gn_trial_list list;
     char path[512];
-    put(f, spec.id, "config.yaml", spec.config);
-    put(f, spec.id, "last.ckpt", "half of a checkpoint");
-    snprintf(path, sizeof path, "%s/trials/%s/errors", f->dir, spec.id);
+    put(f, planned.id, "config.yaml", planned.config);
+    put(f, planned.id, "last.ckpt", "half of a checkpoint");
+    snprintf(path, sizeof path, "%s/trials/%s/errors", f->dir, planned.id);
     assert_ok(f->ctx, gn_make_directory(f->ctx, path));
-    put(f, spec.id, "errors/0.png", "a picture");
-    open_with(f, &spec, 1);
+    put(f, planned.id, "errors/0.png", "a picture");
+    open_with(f, &planned, 1);
     const gn_study_work work = {.what = "tune", .cache = f->dir};
     assert_ok(f->ctx, gn_study_run(f->ctx, f->ledger, &work));
     assert_int_equal(only_trial(f, &list).state, GN_TRIAL_DONE);

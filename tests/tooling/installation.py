@@ -81,7 +81,9 @@ class Installation(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_files(self):
-        for pattern in ("bin/gerne", "include/gerne.h", "share/man/man1/gerne.1", "**/libgerne.a",
+        for pattern in ("bin/gerne", "include/gerne.h", "share/man/man1/gerne.1",
+                        "share/bash-completion/completions/gerne", "share/zsh/site-functions/_gerne",
+                        "share/fish/vendor_completions.d/gerne.fish", "**/libgerne.a",
                         "**/libgerne.so", "**/gerneConfig.cmake", "**/gerneConfigVersion.cmake"):
             self.assertEqual(len(list(self.prefix.glob(pattern))), 1, pattern)
         result = run([self.prefix / "bin/gerne", "--version"])

@@ -61,6 +61,9 @@ class Manual(unittest.TestCase):
     def test_lines_fit_a_terminal(self):
         for line in run([GERNE]).stdout.splitlines():
             self.assertLessEqual(len(line), 80, line)
+        for command in commands():
+            for line in re.findall(r"^ {30}\S.*", help_of(command).stdout, re.MULTILINE):
+                self.assertLessEqual(len(line), 80, line)
 
     @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
     def test_roff_has_no_warnings(self):

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "nn/network_weights.h"
-#include "nn/weighted.h"
+#include "nn/pass.h"
 #include "train/frozen.h"
 #include "train/inference.h"
 
@@ -93,16 +93,16 @@ static const char *cached_file(const fixture *f, char path[1024], int wanted)
 static void assert_right_features(const fixture *f, const gn_frozen *frozen)
 {
     const gn_dataset *data = f->data, *features = gn_frozen_dataset(frozen);
-    const uint8_t *pixels[2 * TRAINING];
+    const void *pixels[2 * TRAINING];
     float wanted[2 * TRAINING * WIDTH];
     assert_true(data->n <= 2 * TRAINING);
-    gn_samples samples = {.count = data->n, .pixels = pixels};
+    gn_samples samples = {.count = data->n, .fields = {pixels}};
     memcpy(samples.scale, data->scale, sizeof data->scale);
     memcpy(samples.shift, data->shift, sizeof data->shift);
     for (size_t i = 0; i < data->n; i++)
         pixels[i] = gn_dataset_pixels(data, i);
-    assert_ok(f->ctx, gn_infer(f->ctx, gn_frozen_network(frozen), &samples,
-                               &(gn_outcome){.features = wanted}));
+    assert_ok(f->ctx, gn_pass_forward(f->ctx, gn_frozen_network(frozen), GN_MODE_INFER, &samples,
+                                      NULL, &(gn_outcome){.features = wanted}));
     assert_int_equal(features->field, GN_FEATURES);
     assert_int_equal(features->n, data->n);
     assert_int_equal(features->dimension, WIDTH);
@@ -225,8 +225,8 @@ static void test_head(void **state)
     open_fixture(&f);
     gn_frozen *frozen = freeze(&f, 4, f.data);
     gn_network *head;
-    const uint8_t *pixels[2 * TRAINING];
-    const float *rows[2 * TRAINING];
+    const void *pixels[2 * TRAINING];
+    const void *rows[2 * TRAINING];
     float whole[2 * TRAINING * 4], ours[2 * TRAINING * 4];
     char path[600];
     snprintf(path, sizeof path, "%s/whole.safetensors", f.cache);
@@ -243,17 +243,18 @@ static void test_head(void **state)
             frozen = freeze(&f, 5, f.data);
             assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 78, 16, &head));
         }
-        gn_samples images = {.count = f.data->n, .pixels = pixels};
-        gn_samples features = {.count = f.data->n, .features = rows};
+        gn_samples images = {.count = f.data->n, .fields = {pixels}};
+        gn_samples features = {.count = f.data->n, .fields = {rows}};
         memcpy(images.scale, f.data->scale, sizeof f.data->scale);
         memcpy(images.shift, f.data->shift, sizeof f.data->shift);
         for (size_t i = 0; i < f.data->n; i++) {
             pixels[i] = gn_dataset_pixels(f.data, i);
             rows[i] = gn_dataset_features(gn_frozen_dataset(frozen), i);
         }
-        assert_ok(f.ctx, gn_infer(f.ctx, gn_frozen_network(frozen), &images,
-                                  &(gn_outcome){.logits = whole}));
-        assert_ok(f.ctx, gn_infer(f.ctx, head, &features, &(gn_outcome){.logits = ours}));
+        assert_ok(f.ctx, gn_pass_forward(f.ctx, gn_frozen_network(frozen), GN_MODE_INFER, &images,
+                                         NULL, &(gn_outcome){.logits = whole}));
+        assert_ok(f.ctx, gn_pass_forward(f.ctx, head, GN_MODE_INFER, &features, NULL,
+                                         &(gn_outcome){.logits = ours}));
         assert_close(ours, whole, f.data->n * 4, 1e-5);
     }
     gn_network_close(head);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "nn/weighted.h"
+#include "nn/pass.h"
 #include "train/inference.h"
 
 enum { TRAINING = 60 }; /* synthetic: 15 more each in validation and test */
@@ -128,15 +128,15 @@ static gerne_status collect(void *user, const gn_inferred *inferred)
 static void compare_with_nn(const fixture *f, gn_network *network, const collected *c)
 {
     const gn_dataset *data = f->data;
-    const uint8_t *pixels[2 * TRAINING];
+    const void *pixels[2 * TRAINING];
     float features[2 * TRAINING * 12], logits[2 * TRAINING * 4];
-    gn_samples samples = {.count = data->n, .pixels = pixels};
+    gn_samples samples = {.count = data->n, .fields = {pixels}};
     memcpy(samples.scale, data->scale, sizeof data->scale);
     memcpy(samples.shift, data->shift, sizeof data->shift);
     for (size_t i = 0; i < data->n; i++)
         pixels[i] = gn_dataset_pixels(data, i);
-    assert_ok(f->ctx, gn_infer(f->ctx, network, &samples,
-                               &(gn_outcome){.features = features, .logits = logits}));
+    assert_ok(f->ctx, gn_pass_forward(f->ctx, network, GN_MODE_INFER, &samples, NULL,
+                                      &(gn_outcome){.features = features, .logits = logits}));
     assert_close(c->features, features, data->n * c->width, 1e-6);
     if (c->logits)
         assert_close(c->logits, logits, data->n * c->classes, 1e-6);
@@ -211,7 +211,7 @@ static void test_wrong_shape(void **state)
     const gn_model_options options = {.arch = "linear"};
     gn_network *network;
     gn_inference *inference;
-    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, (gn_sample_shape){3, 16, 12}, 4, 8,
+    assert_ok(f.ctx, gn_network_new(f.ctx, f.device, &options, gn_pixels_shape(3, 16, 12), 4, 8,
                                     &network));
     assert_fails(f.ctx, GERNE_EUSAGE, "16 x 12",
                  gn_inference_new(f.ctx, network, f.data, &(gn_inference_options){.threads = 1},

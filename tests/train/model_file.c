@@ -47,7 +47,7 @@ static gn_model_card card_of(const fixture *f)
 {
     return (gn_model_card){
         .model = *gn_network_options(f->network),
-        .shape = gn_network_shape(f->network),
+        .shape = *gn_network_shape(f->network),
         .classes = CLASSES,
         .attributes = 2,
         .class_names = class_names,
@@ -70,7 +70,7 @@ static void assert_same_weights(const fixture *f, const gn_network *other)
 static void test_images(void **state)
 {
     (void)state;
-    fixture f = open_fixture((gn_sample_shape){3, 6, 8});
+    fixture f = open_fixture(gn_pixels_shape(3, 6, 8));
     gn_model_card card = card_of(&f);
     gn_model_file *file;
     gn_network *network;
@@ -83,8 +83,8 @@ static void test_images(void **state)
     assert_int_equal(back->model.hidden.items[1], 4);
     assert_int_equal(back->model.variant, GN_V1);
     assert_int_equal(back->model.stem, GN_STEM_CIFAR);
-    assert_int_equal(back->shape.height, 6);
-    assert_int_equal(back->shape.width, 8);
+    const gn_sample_shape image = gn_pixels_shape(3, 6, 8);
+    assert_true(gn_shapes_equal(&back->shape, &image));
     assert_int_equal(back->classes, CLASSES);
     for (int i = 0; i < CLASSES; i++)
         assert_string_equal(back->class_names[i], class_names[i]);
@@ -106,7 +106,7 @@ static void test_images(void **state)
 static void test_standardized_features(void **state)
 {
     (void)state;
-    fixture f = open_fixture((gn_sample_shape){WIDTH, 0, 0});
+    fixture f = open_fixture(gn_features_shape(WIDTH));
     gn_model_card card = card_of(&f);
     card.mean = mean;
     card.deviation = deviation;
@@ -116,8 +116,8 @@ static void test_standardized_features(void **state)
     assert_ok(f.ctx, gn_model_file_save(f.ctx, f.path, f.network, &card));
     assert_ok(f.ctx, gn_model_file_open(f.ctx, f.path, &file));
     const gn_model_card *back = gn_model_file_card(file);
-    assert_int_equal(back->shape.channels, WIDTH);
-    assert_int_equal(back->shape.height, 0);
+    const gn_sample_shape row = gn_features_shape(WIDTH);
+    assert_true(gn_shapes_equal(&back->shape, &row));
     assert_int_equal(back->attributes, 0);
     assert_null(back->method);
     assert_memory_equal(back->mean, mean, sizeof mean);
@@ -130,7 +130,7 @@ static void test_standardized_features(void **state)
 static void test_same_bytes(void **state)
 {
     (void)state;
-    fixture f = open_fixture((gn_sample_shape){3, 4, 4});
+    fixture f = open_fixture(gn_pixels_shape(3, 4, 4));
     gn_model_card card = card_of(&f);
     char other[560];
     gn_text one = {0}, two = {0};
@@ -149,7 +149,7 @@ static void test_same_bytes(void **state)
 static void test_bare_weights(void **state)
 {
     (void)state;
-    fixture f = open_fixture((gn_sample_shape){3, 4, 4});
+    fixture f = open_fixture(gn_pixels_shape(3, 4, 4));
     gn_model_file *file;
     gn_network *network;
     assert_ok(f.ctx, gn_network_save(f.ctx, f.network, f.path, GN_WEIGHT_F32, NULL, 0));
@@ -157,9 +157,9 @@ static void test_bare_weights(void **state)
     assert_null(gn_model_file_card(file));
     const gn_model_options wrong = {.arch = "resnet18"};
     assert_fails(f.ctx, GERNE_EDATA, "no tensor 'fc.weight'",
-                 gn_model_file_describe(f.ctx, file, &wrong, (gn_sample_shape){3, 4, 4}));
+                 gn_model_file_describe(f.ctx, file, &wrong, gn_pixels_shape(3, 4, 4)));
     assert_ok(f.ctx, gn_model_file_describe(f.ctx, file, gn_network_options(f.network),
-                                            (gn_sample_shape){3, 4, 4}));
+                                            gn_pixels_shape(3, 4, 4)));
     assert_int_equal(gn_model_file_card(file)->classes, CLASSES);
     assert_string_equal(gn_model_file_card(file)->class_names[2], "2");
     assert_ok(f.ctx, gn_model_file_network(f.ctx, file, f.device, 3, &network));
@@ -173,7 +173,7 @@ static void test_bare_weights(void **state)
 static void test_hostile_metadata(void **state)
 {
     (void)state;
-    fixture f = open_fixture((gn_sample_shape){3, 4, 4});
+    fixture f = open_fixture(gn_pixels_shape(3, 4, 4));
     static const char model[] =
         "{\"arch\":\"mlp\",\"hidden\":[7,4],\"variant\":\"v1\",\"stem\":\"cifar\"}";
     static const struct {
@@ -219,7 +219,7 @@ static void test_hostile_metadata(void **state)
 static void test_head_of_another_size(void **state)
 {
     (void)state;
-    fixture f = open_fixture((gn_sample_shape){3, 4, 4});
+    fixture f = open_fixture(gn_pixels_shape(3, 4, 4));
     const gn_metadata items[] = {
         {"gerne", "0.1.0"},
         {"model", "{\"arch\":\"mlp\",\"hidden\":[7,4],\"variant\":\"v1\",\"stem\":\"imagenet\"}"},

@@ -1,0 +1,326 @@
+/* kernels.c - one constructor for each kind of kernel, and running them. */
+#include "engine/onednn.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(gn_sides) == sizeof(dnnl_dims_t), "a window must be long enough for oneDNN");
+
+/* ---- making ---- */
+
+void gn_maker_close(gn_maker *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        dnnl_primitive_desc_destroy(m->made[i]);
+    gn_free(m->made);
+}
+
+/* For kernels that work in memory of ours, with ReLU behind them or not. */
+static dnnl_status_t create_attributes(bool relu, dnnl_primitive_attr_t *out)
+{
+    dnnl_post_ops_t after = NULL;
+    dnnl_status_t s = dnnl_primitive_attr_create(out);
+    if (s == dnnl_success)
+        s = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+    if (s != dnnl_success || !relu)
+        return s;
+    s = dnnl_post_ops_create(&after);
+    if (s == dnnl_success)
+        s = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
+    if (s == dnnl_success)
+        s = dnnl_primitive_attr_set_post_ops(*out, after);
+    if (after)
+        dnnl_post_ops_destroy(after);
+    return s;
+}
+
+gerne_status gn_make_attributes(gerne_ctx *ctx, gn_device *device)
+{
+    GN_DNNL(ctx, create_attributes(false, &device->attributes[false]));
+    GN_DNNL(ctx, create_attributes(true, &device->attributes[true]));
+    return GERNE_OK;
+}
+
+static const dnnl_memory_desc_t *query(const_dnnl_primitive_desc_t pd, dnnl_query_t what)
+{
+    const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(pd, what, 0);
+    return md && md->ndims > 0 ? md : NULL;
+}
+
+/* The gradient where the kernel has one, else the value. */
+static gerne_status find_operand(gn_maker *m, const_dnnl_primitive_desc_t pd, dnnl_query_t gradient,
+                                 dnnl_query_t value, const gn_description **out)
+{
+    const dnnl_memory_desc_t *md = query(pd, gradient);
+    return gn_from_dnnl(m, md ? md : query(pd, value), out);
+}
+
+static gerne_status read_choices(gn_maker *m, const_dnnl_primitive_desc_t pd, gn_kernel *kernel)
+{
+    gn_operands *o = &kernel->operands;
+    GN_TRY(find_operand(m, pd, dnnl_query_diff_src_md, dnnl_query_src_md, &o->source));
+    GN_TRY(find_operand(m, pd, dnnl_query_diff_weights_md, dnnl_query_weights_md, &o->weights));
+    GN_TRY(find_operand(m, pd, dnnl_query_diff_dst_md, dnnl_query_dst_md, &o->result));
+    GN_TRY(gn_from_dnnl(m, query(pd, dnnl_query_workspace_md), &kernel->workspace));
+    GN_TRY(gn_from_dnnl(m, query(pd, dnnl_query_scratchpad_md), &kernel->scratchpad));
+    const char *name = NULL;
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&name);
+    kernel->is_reference = name && strstr(name, "ref") != NULL;
+    return GERNE_OK;
+}
+
+/* Takes pd over. */
+static gerne_status keep(gn_maker *m, dnnl_primitive_desc_t pd, gn_kernel *kernel)
+{
+    gerne_status status =
+        gn_grow(m->ctx, &m->made, &m->capacity, m->count + 1, sizeof *m->made, "kernels");
+    if (status != GERNE_OK) {
+        dnnl_primitive_desc_destroy(pd);
+        return status;
+    }
+    m->made[m->count++] = pd;
+    kernel->primitive = pd;
+    return read_choices(m, pd, kernel);
+}
+
+static gerne_status make(gn_maker *m, const_dnnl_op_desc_t operation, bool relu,
+                         const gn_kernel *forward, gn_kernel *kernel)
+{
+    dnnl_primitive_desc_t pd;
+    dnnl_status_t s =
+        dnnl_primitive_desc_create(&pd, operation, m->device->attributes[relu], m->device->engine,
+                                   forward ? forward->primitive : NULL);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a kernel"));
+    return keep(m, pd, kernel);
+}
+
+/* ---- products ---- */
+
+static const int product_arguments[][4] = {
+    [GN_FORWARD] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
+    [GN_WEIGHT_GRADIENT] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS,
+                            DNNL_ARG_DIFF_BIAS},
+    [GN_SOURCE_GRADIENT] = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
+};
+
+gerne_status gn_make_convolution(gn_maker *m, gn_pass pass, const gn_kernel *forward,
+                                 const gn_operands *o, const gn_window *w, gn_kernel *out)
+{
+    const dnnl_memory_desc_t *source = gn_to_dnnl(o->source), *weights = gn_to_dnnl(o->weights),
+                             *result = gn_to_dnnl(o->result);
+    const dnnl_alg_kind_t kind = dnnl_convolution_direct;
+    dnnl_convolution_desc_t op;
+    dnnl_status_t s;
+    if (pass == GN_FORWARD)
+        s = dnnl_convolution_forward_desc_init(&op, dnnl_forward_training, kind, source, weights,
+                                               NULL, result, w->strides, w->before, w->after);
+    else if (pass == GN_WEIGHT_GRADIENT)
+        s = dnnl_convolution_backward_weights_desc_init(&op, kind, source, weights, NULL, result,
+                                                        w->strides, w->before, w->after);
+    else
+        s = dnnl_convolution_backward_data_desc_init(&op, kind, source, weights, result, w->strides,
+                                                     w->before, w->after);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a convolution"));
+    *out = (gn_kernel){.arguments = product_arguments[pass], .is_product = true};
+    return make(m, &op, false, forward, out);
+}
+
+gerne_status gn_make_inner_product(gn_maker *m, gn_pass pass, const gn_kernel *forward,
+                                   const gn_operands *o, bool relu, gn_kernel *out)
+{
+    const dnnl_memory_desc_t *source = gn_to_dnnl(o->source), *weights = gn_to_dnnl(o->weights),
+                             *bias = gn_to_dnnl(o->bias), *result = gn_to_dnnl(o->result);
+    dnnl_inner_product_desc_t op;
+    dnnl_status_t s;
+    if (pass == GN_FORWARD)
+        s = dnnl_inner_product_forward_desc_init(&op, dnnl_forward_training, source, weights, bias,
+                                                 result);
+    else if (pass == GN_WEIGHT_GRADIENT)
+        s = dnnl_inner_product_backward_weights_desc_init(&op, source, weights, bias, result);
+    else
+        s = dnnl_inner_product_backward_data_desc_init(&op, source, weights, result);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a matrix product"));
+    *out = (gn_kernel){.arguments = product_arguments[pass], .is_product = true};
+    return make(m, &op, relu, forward, out);
+}
+
+/* ---- normalisation and pooling ---- */
+
+static dnnl_prop_kind_t direction(gn_mode mode)
+{
+    return mode == GN_MODE_INFER ? dnnl_forward_inference : dnnl_forward_training;
+}
+
+gerne_status gn_make_batch_norm(gn_maker *m, const gn_kernel *forward, const gn_description *source,
+                                const gn_normalization *options, gn_mode mode, gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_SRC,      DNNL_ARG_SCALE,    DNNL_ARG_SHIFT,
+                                    DNNL_ARG_MEAN,     DNNL_ARG_VARIANCE, DNNL_ARG_DST,
+                                    DNNL_ARG_WORKSPACE};
+    static const int backward[] = {DNNL_ARG_SRC,       DNNL_ARG_SCALE,    DNNL_ARG_SHIFT,
+                                   DNNL_ARG_MEAN,      DNNL_ARG_VARIANCE, DNNL_ARG_DIFF_DST,
+                                   DNNL_ARG_WORKSPACE, DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_SCALE,
+                                   DNNL_ARG_DIFF_SHIFT};
+    const dnnl_memory_desc_t *md = gn_to_dnnl(source);
+    unsigned flags = dnnl_use_scale | dnnl_use_shift;
+    if (mode != GN_MODE_TRAIN)
+        flags |= dnnl_use_global_stats;
+    if (options->relu)
+        flags |= dnnl_fuse_norm_relu;
+    dnnl_batch_normalization_desc_t op;
+    dnnl_status_t s = forward ? dnnl_batch_normalization_backward_desc_init(
+                                    &op, dnnl_backward, md, md, options->epsilon, flags)
+                              : dnnl_batch_normalization_forward_desc_init(&op, direction(mode), md,
+                                                                           options->epsilon, flags);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a normalization"));
+    *out = (gn_kernel){.arguments = forward ? backward : arguments};
+    return make(m, &op, false, forward, out);
+}
+
+gerne_status gn_make_pooling(gn_maker *m, const gn_kernel *forward, const gn_operands *o,
+                             const gn_pooling *options, gn_mode mode, gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WORKSPACE};
+    static const int backward[] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_WORKSPACE};
+    const dnnl_alg_kind_t kind =
+        options->mean ? dnnl_pooling_avg_exclude_padding : dnnl_pooling_max;
+    const dnnl_memory_desc_t *source = gn_to_dnnl(o->source), *result = gn_to_dnnl(o->result);
+    const gn_window *w = &options->window;
+    dnnl_pooling_desc_t op;
+    dnnl_status_t s =
+        forward ? dnnl_pooling_backward_desc_init(&op, kind, source, result, w->strides, w->kernel,
+                                                  w->before, w->after)
+                : dnnl_pooling_forward_desc_init(&op, direction(mode), kind, source, result,
+                                                 w->strides, w->kernel, w->before, w->after);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a pooling"));
+    *out = (gn_kernel){.arguments = forward ? backward : arguments};
+    return make(m, &op, false, forward, out);
+}
+
+/* ---- number by number ---- */
+
+gerne_status gn_make_sum(gn_maker *m, const gn_description *description, bool relu, gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1, DNNL_ARG_DST};
+    *out = (gn_kernel){.arguments = arguments};
+    const dnnl_memory_desc_t *md = gn_to_dnnl(description);
+    dnnl_binary_desc_t op;
+    GN_DNNL(m->ctx, dnnl_binary_desc_init(&op, dnnl_binary_add, md, md, md));
+    return make(m, &op, relu, NULL, out);
+}
+
+gerne_status gn_make_relu_gradient(gn_maker *m, const gn_description *description, gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
+    const dnnl_alg_kind_t kind = dnnl_eltwise_relu_use_dst_for_bwd;
+    const dnnl_memory_desc_t *md = gn_to_dnnl(description);
+    gn_kernel forward = {.arguments = NULL}; /* never run: oneDNN asks for it */
+    dnnl_eltwise_desc_t op;
+    GN_DNNL(m->ctx, dnnl_eltwise_forward_desc_init(&op, dnnl_forward_training, kind, md, 0, 0));
+    GN_TRY(make(m, &op, false, NULL, &forward));
+    *out = (gn_kernel){.arguments = arguments};
+    GN_DNNL(m->ctx, dnnl_eltwise_backward_desc_init(&op, kind, md, md, 0, 0));
+    return make(m, &op, false, &forward, out);
+}
+
+gerne_status gn_make_reorder(gn_maker *m, const gn_description *from, const gn_description *to,
+                             gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
+    *out = (gn_kernel){.arguments = arguments};
+    dnnl_primitive_desc_t pd;
+    dnnl_engine_t engine = m->device->engine;
+    dnnl_status_t s = dnnl_reorder_primitive_desc_create(
+        &pd, gn_to_dnnl(from), engine, gn_to_dnnl(to), engine, m->device->attributes[false]);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a reorder"));
+    return keep(m, pd, out);
+}
+
+/* ---- running ---- */
+
+struct gn_primitive {
+    gn_device *device;
+    dnnl_primitive_t handle;
+    const int *kinds;
+    int count;
+    dnnl_exec_arg_t arguments[GN_ARGUMENTS_MAX + 1];
+};
+
+gerne_status gn_primitive_new(gerne_ctx *ctx, gn_device *device, const gn_kernel *kernel,
+                              gn_primitive **out)
+{
+    gn_primitive *p;
+    *out = NULL;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a kernel", &p));
+    p->device = device;
+    p->kinds = kernel->arguments;
+    gerne_status status =
+        gn_dnnl(ctx, dnnl_primitive_create(&p->handle, kernel->primitive), "creating a kernel");
+    if (status == GERNE_OK)
+        *out = p;
+    else
+        gn_free(p);
+    return status;
+}
+
+void gn_primitive_close(gn_primitive *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->count; i++)
+        dnnl_memory_destroy(p->arguments[i].memory);
+    dnnl_primitive_destroy(p->handle);
+    gn_free(p);
+}
+
+gerne_status gn_primitive_bind(gerne_ctx *ctx, gn_primitive *p, int index,
+                               const gn_description *description, void *memory)
+{
+    dnnl_exec_arg_t *argument = &p->arguments[p->count];
+    GN_DNNL(ctx, dnnl_memory_create(&argument->memory, gn_to_dnnl(description), p->device->engine,
+                                    memory));
+    argument->arg = index == GN_SCRATCHPAD ? DNNL_ARG_SCRATCHPAD : p->kinds[index];
+    p->count++;
+    return GERNE_OK;
+}
+
+gerne_status gn_primitive_start(gerne_ctx *ctx, gn_primitive *p)
+{
+    return gn_dnnl(ctx,
+                   dnnl_primitive_execute(p->handle, p->device->stream, p->count, p->arguments),
+                   "running a kernel");
+}
+
+gerne_status gn_primitives_wait(gerne_ctx *ctx, gn_device *device)
+{
+    return gn_dnnl(ctx, dnnl_stream_wait(device->stream), "waiting for kernels");
+}
+
+static gerne_status convert(gn_maker *m, const gn_description *from, void *source,
+                            const gn_description *to, void *target, gn_primitive **p,
+                            void **scratchpad)
+{
+    gn_kernel kernel;
+    GN_TRY(gn_make_reorder(m, from, to, &kernel));
+    GN_TRY(gn_primitive_new(m->ctx, m->device, &kernel, p));
+    GN_TRY(gn_primitive_bind(m->ctx, *p, 0, from, source));
+    GN_TRY(gn_primitive_bind(m->ctx, *p, 1, to, target));
+    if (kernel.scratchpad) {
+        GN_TRY(gn_alloc_aligned(m->ctx, kernel.scratchpad->size, 1, "a kernel", scratchpad));
+        GN_TRY(gn_primitive_bind(m->ctx, *p, GN_SCRATCHPAD, kernel.scratchpad, *scratchpad));
+    }
+    GN_TRY(gn_primitive_start(m->ctx, *p));
+    return gn_primitives_wait(m->ctx, m->device);
+}
+
+gerne_status gn_convert(gerne_ctx *ctx, gn_device *device, const gn_description *from,
+                        const void *source, const gn_description *to, void *target)
+{
+    gn_maker m = {.ctx = ctx, .device = device};
+    gn_primitive *p = NULL;
+    void *scratchpad = NULL;
+    gerne_status status = convert(&m, from, (void *)(uintptr_t)source, to, target, &p, &scratchpad);
+    gn_primitive_close(p);
+    gn_free(scratchpad);
+    gn_maker_close(&m);
+    return status;
+}

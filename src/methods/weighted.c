@@ -1,0 +1,53 @@
+#include "methods/weighted.h"
+
+#include <math.h>
+
+static gn_cross_entropy terms_of(const gn_minibatch *batch, const float *weights)
+{
+    gn_cross_entropy terms = gn_samples_terms(&batch->samples);
+    if (weights)
+        terms.weights = weights;
+    return terms;
+}
+
+gerne_status gn_weighted_pass(gn_run *run, int i, gn_minibatch *batch, const float *weights,
+                              bool accumulate)
+{
+    const gn_cross_entropy terms = terms_of(batch, weights);
+    const gn_loss loss = gn_cross_entropy_loss(&terms);
+    return gn_run_pass(run, i, batch, &loss, accumulate);
+}
+
+gerne_status gn_weighted_forward(gn_run *run, int i, gn_minibatch *batch)
+{
+    const gn_cross_entropy terms = terms_of(batch, NULL);
+    const gn_loss loss = gn_cross_entropy_loss(&terms);
+    return gn_run_forward(run, i, batch, &loss);
+}
+
+gerne_status gn_weighted_backward(gn_run *run, int i, gn_minibatch *batch, const float *weights,
+                                  bool accumulate)
+{
+    const gn_cross_entropy terms = terms_of(batch, weights);
+    const gn_loss loss = gn_cross_entropy_loss(&terms);
+    return gn_run_backward(run, i, batch, &loss, accumulate);
+}
+
+double gn_weighted_sum(const float *weights, const float *losses, size_t count)
+{
+    double sum = 0;
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)weights[i] * (double)losses[i];
+        any = any || weights[i] != 0;
+    }
+    return any ? sum : (double)NAN;
+}
+
+double gn_mean(const float *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)values[i];
+    return sum / (double)count;
+}

@@ -1,0 +1,19 @@
+/* weighted.h - passes with weighted cross-entropy, which most methods are made of. */
+#ifndef GN_METHODS_WEIGHTED_H
+#define GN_METHODS_WEIGHTED_H
+
+#include "methods/method.h"
+
+/* gn_run_pass, _forward and _backward with the loss sum_j weights[j] CE_j; the draw's own weights
+ * when weights is NULL. */
+GERNE_CHECKED gerne_status gn_weighted_pass(gn_run *run, int i, gn_minibatch *batch,
+                                            const float *weights, bool accumulate);
+GERNE_CHECKED gerne_status gn_weighted_forward(gn_run *run, int i, gn_minibatch *batch);
+GERNE_CHECKED gerne_status gn_weighted_backward(gn_run *run, int i, gn_minibatch *batch,
+                                                const float *weights, bool accumulate);
+
+/* sum_i weights[i] losses[i], in double; NaN when all weights are zero. */
+double gn_weighted_sum(const float *weights, const float *losses, size_t count);
+double gn_mean(const float *values, size_t count);
+
+#endif

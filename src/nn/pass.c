@@ -1,0 +1,225 @@
+#include "nn/pass.h"
+
+#include <string.h>
+
+/* The hot loop of small networks; compiled for wide vectors too and chosen at run time. Sanitizers
+ * run before the code that chooses does. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define GN_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define GN_WIDE
+#endif
+
+/* ---- loading ---- */
+
+/* [pixel][channel] bytes -> [channel][pixel] floats. */
+GN_WIDE static void unpack_planes(const uint8_t *restrict bytes, size_t pixels, size_t channels,
+                                  size_t channel, float scale, float shift, float *restrict out)
+{
+    if (channels == 3) {
+        for (size_t i = 0; i < pixels; i++)
+            out[i] = (float)bytes[3 * i + channel] * scale + shift;
+        return;
+    }
+    for (size_t i = 0; i < pixels; i++)
+        out[i] = (float)bytes[channels * i + channel] * scale + shift;
+}
+
+static void load_row(const gn_samples *samples, const gn_field *field, const void *from, float *row)
+{
+    if (field->element == GN_ELEMENT_F32) {
+        memcpy(row, from, (size_t)gn_field_size(field) * sizeof *row);
+        return;
+    }
+    size_t channels = (size_t)field->dims[0], pixels = (size_t)(field->dims[1] * field->dims[2]);
+    for (size_t c = 0; c < channels; c++)
+        unpack_planes(from, pixels, channels, c, samples->scale[c], samples->shift[c],
+                      row + c * pixels);
+}
+
+/* other is loaded beside row, and what the mixture asks for goes into row. */
+static void mix_row(const gn_mixture *mixture, size_t i, const gn_field *field, const float *other,
+                    float *row)
+{
+    size_t size = (size_t)gn_field_size(field);
+    if (!mixture->boxes) {
+        float share = mixture->share[i];
+        for (size_t j = 0; j < size; j++)
+            row[j] = share * row[j] + (1 - share) * other[j];
+        return;
+    }
+    const gn_box *box = &mixture->boxes[i];
+    size_t height = (size_t)field->dims[1], width = (size_t)field->dims[2];
+    for (size_t c = 0; c < (size_t)field->dims[0]; c++)
+        for (size_t y = box->top; y < box->bottom; y++) {
+            size_t at = (c * height + y) * width + box->left;
+            memcpy(row + at, other + at, (size_t)(box->right - box->left) * sizeof *row);
+        }
+}
+
+static void load_field(gn_network *network, const gn_samples *samples, size_t first, size_t n,
+                       int which)
+{
+    const gn_field *field = &gn_network_shape(network)->fields[which];
+    const gn_mixture *mixture = samples->mixture;
+    float *input = gn_network_input(network, which), *spare = gn_network_spare_input(network);
+    size_t size = (size_t)gn_field_size(field), batch = (size_t)gn_network_batch(network);
+#pragma omp parallel for schedule(static)
+    for (size_t i = 0; i < batch; i++) {
+        float *row = input + i * size;
+        if (i >= n) {
+            memset(row, 0, size * sizeof *row);
+            continue;
+        }
+        load_row(samples, field, samples->fields[which][first + i], row);
+        if (mixture) {
+            float *other = spare + i * size;
+            load_row(samples, field, mixture->fields[which][first + i], other);
+            mix_row(mixture, first + i, field, other, row);
+        }
+    }
+}
+
+static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                         size_t first, size_t n)
+{
+    gn_network_set_masks(network, samples->step, samples->place + first);
+    if (samples->mixture)
+        GN_TRY(gn_network_make_spare_input(ctx, network));
+    for (int i = 0; i < gn_network_shape(network)->count; i++)
+        load_field(network, samples, first, n, i);
+    return GERNE_OK;
+}
+
+/* ---- forward ---- */
+
+gn_cross_entropy gn_samples_terms(const gn_samples *samples)
+{
+    const gn_mixture *mixture = samples->mixture;
+    return (gn_cross_entropy){.labels = samples->labels,
+                              .weights = samples->weights,
+                              .count = samples->count,
+                              .others = mixture ? mixture->labels : NULL,
+                              .share = mixture ? mixture->share : NULL};
+}
+
+gerne_status gn_pass_part(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                          size_t first, size_t n, bool body_only)
+{
+    GN_TRY(load(ctx, network, samples, first, n));
+    GN_TRY(gn_body_forward(ctx, network));
+    return body_only ? GERNE_OK : gn_head_forward(ctx, network, NULL);
+}
+
+static void take_outcome(gn_network *network, size_t first, size_t n, const gn_outcome *outcome)
+{
+    size_t classes = (size_t)gn_network_classes(network);
+    size_t features = (size_t)gn_network_feature_count(network);
+    if (outcome->logits)
+        memcpy(outcome->logits + first * classes, gn_logits(network), n * classes * sizeof(float));
+    if (outcome->predictions)
+        gn_predict(gn_logits(network), n, classes, outcome->predictions + first);
+    if (outcome->features)
+        memcpy(outcome->features + first * features, gn_features(network),
+               n * features * sizeof(float));
+}
+
+/* The loss of the micro-batch that the network has just run forward. */
+static void evaluate(gn_network *network, const gn_loss *loss, size_t first, size_t n,
+                     const gn_outcome *outcome, bool backward)
+{
+    gn_loss_part part = {.first = first,
+                         .count = n,
+                         .classes = (size_t)gn_network_classes(network),
+                         .width = (size_t)gn_network_feature_count(network),
+                         .logits = gn_logits(network),
+                         .features = gn_features(network),
+                         .losses = outcome->losses ? outcome->losses + first : NULL};
+    size_t batch = (size_t)gn_network_batch(network);
+    if (backward) {
+        part.logit_gradient = gn_logit_gradient(network);
+        memset(part.logit_gradient + n * part.classes, 0,
+               (batch - n) * part.classes * sizeof(float)); /* padding counts nothing */
+        part.feature_gradient = loss->wants_features ? gn_own_feature_gradient(network) : NULL;
+    }
+    double value = loss->evaluate(loss->terms, &part);
+    if (outcome->value)
+        *outcome->value = value + (first ? *outcome->value : 0);
+}
+
+static gerne_status check(gerne_ctx *ctx, const gn_network *network, const gn_samples *samples)
+{
+    size_t batch = (size_t)gn_network_batch(network);
+    if (gn_network_couples_samples(network) && samples->count != batch)
+        return gn_fail(ctx, GERNE_EINTERNAL,
+                       "a batch of %zu samples on a network that was built for %zu", samples->count,
+                       batch);
+    return GERNE_OK;
+}
+
+static size_t part_of(const gn_network *network, const gn_samples *samples, size_t first)
+{
+    size_t batch = (size_t)gn_network_batch(network), rest = samples->count - first;
+    return rest < batch ? rest : batch;
+}
+
+gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, gn_mode mode,
+                             const gn_samples *samples, const gn_loss *loss,
+                             const gn_outcome *outcome)
+{
+    const gn_cross_entropy own = gn_samples_terms(samples);
+    const gn_loss usual = gn_cross_entropy_loss(&own);
+    if (!loss && samples->labels)
+        loss = &usual;
+    if (mode == GN_MODE_TRAIN)
+        GN_TRY(check(ctx, network, samples));
+    GN_TRY(gn_network_set_mode(ctx, network, mode));
+    size_t n;
+    for (size_t first = 0; first < samples->count; first += n) {
+        n = part_of(network, samples, first);
+        GN_TRY(gn_pass_part(ctx, network, samples, first, n, false));
+        take_outcome(network, first, n, outcome);
+        if (loss)
+            evaluate(network, loss, first, n, outcome, false);
+    }
+    return GERNE_OK;
+}
+
+/* ---- backward ---- */
+
+static gerne_status backward_part(gerne_ctx *ctx, gn_network *network, const gn_loss *loss,
+                                  size_t first, size_t n, bool add, const gn_outcome *outcome)
+{
+    if (loss->wants_features)
+        GN_TRY(gn_network_expect_feature_loss(ctx, network));
+    evaluate(network, loss, first, n, outcome, true);
+    GN_TRY(gn_head_backward(ctx, network, add));
+    return gn_body_backward(ctx, network, NULL, add);
+}
+
+gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                          const gn_loss *loss, bool accumulate, const gn_outcome *outcome)
+{
+    const gn_cross_entropy own = gn_samples_terms(samples);
+    const gn_loss usual = gn_cross_entropy_loss(&own);
+    loss = loss ? loss : &usual;
+    GN_TRY(check(ctx, network, samples));
+    GN_TRY(gn_network_set_mode(ctx, network, GN_MODE_TRAIN));
+    size_t n;
+    for (size_t first = 0; first < samples->count; first += n) {
+        n = part_of(network, samples, first);
+        GN_TRY(gn_pass_part(ctx, network, samples, first, n, false));
+        take_outcome(network, first, n, outcome);
+        GN_TRY(backward_part(ctx, network, loss, first, n, accumulate || first > 0, outcome));
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_pass_backward(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                              const gn_loss *loss, bool accumulate, const gn_outcome *outcome)
+{
+    if (!loss || samples->count > (size_t)gn_network_batch(network))
+        return gn_pass_step(ctx, network, samples, loss, accumulate, outcome);
+    return backward_part(ctx, network, loss, 0, samples->count, accumulate, outcome);
+}

@@ -1,0 +1,342 @@
+#include "train/trained_model.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "data/source.h"
+#include "train/frozen.h"
+#include "train/last.h"
+#include "train/options.h"
+
+enum { DECODERS = 2 };
+
+struct gn_trained_model {
+    gn_arena *arena;
+    const gn_trained_options *options;
+    const char *path;       /* as given */
+    const char *weights;    /* the file */
+    const char *checkpoint; /* last.ckpt of a run; NULL for a file */
+    const char *cache;
+    gn_model_file *file;
+    bool has_metadata; /* the file's own, not what was taken from options and data */
+    bool described;    /* the card is complete */
+};
+
+struct gn_predictor {
+    const gn_trained_model *model;
+    gn_device *device;
+    gn_last *last;     /* with GN_CHECKPOINT_LAST */
+    gn_frozen *frozen; /* when cached features stand in for the samples */
+    gn_model_options frozen_model;
+    gn_network *network;
+    gn_inference *inference;
+    gn_sample_list samples;
+};
+
+/* ---- opening ---- */
+
+static gerne_status find_weights(gerne_ctx *ctx, gn_trained_model *model)
+{
+    const char *path = model->path;
+    bool is_run = gn_is_directory(path);
+    model->weights = path;
+    if (!is_run && !gn_path_exists(path))
+        return gn_fail(ctx, GERNE_EUSAGE, "there is no run and no file '%s'", path);
+    if (!is_run && model->options->checkpoint == GN_CHECKPOINT_LAST)
+        return gn_fail(ctx, GERNE_EUSAGE,
+                       "'--checkpoint last' needs a run, and '%s' is a file of weights", path);
+    if (!is_run)
+        return GERNE_OK;
+    GN_TRY(gn_path_join(ctx, model->arena, path, "best.safetensors", &model->weights));
+    GN_TRY(gn_path_join(ctx, model->arena, path, "last.ckpt", &model->checkpoint));
+    if (gn_path_exists(model->weights))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "the run '%s' has no best.safetensors yet", path);
+    gn_hint(ctx, "gerne train --resume %s", path);
+    return GERNE_EUSAGE;
+}
+
+static gerne_status check_options(gerne_ctx *ctx, const gn_trained_model *model)
+{
+    const gn_trained_options *options = model->options;
+    if (model->has_metadata && options->model_flag) {
+        gn_fail(ctx, GERNE_EUSAGE, "'--%s' conflicts with the metadata of '%s'",
+                options->model_flag, model->weights);
+        gn_hint(ctx, "remove the flag: the file describes its own network");
+        return GERNE_EUSAGE;
+    }
+    if (model->has_metadata || options->model.arch)
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "'%s' has no metadata that names its network", model->weights);
+    gn_hint(ctx, "--model.arch NAME; 'gerne models' lists them");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status open_model(gerne_ctx *ctx, const char *path, gn_trained_model *model)
+{
+    GN_TRY(gn_arena_new(ctx, &model->arena));
+    GN_TRY(gn_arena_copy_text(ctx, model->arena, path, &model->path));
+    GN_TRY(find_weights(ctx, model));
+    GN_TRY(gn_cache_folder(ctx, model->arena, model->options->cache, &model->cache));
+    GN_TRY(gn_model_file_open(ctx, model->weights, &model->file));
+    model->has_metadata = gn_model_file_card(model->file) != NULL;
+    return check_options(ctx, model);
+}
+
+gerne_status gn_trained_model_open(gerne_ctx *ctx, const char *path,
+                                   const gn_trained_options *options, gn_trained_model **out)
+{
+    *out = NULL;
+    gn_trained_model *model;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *model, "a model", &model));
+    model->options = options;
+    gerne_status status = open_model(ctx, path, model);
+    if (status != GERNE_OK) {
+        gn_trained_model_close(model);
+        return status;
+    }
+    *out = model;
+    return GERNE_OK;
+}
+
+void gn_trained_model_close(gn_trained_model *model)
+{
+    if (!model)
+        return;
+    gn_model_file_close(model->file);
+    gn_arena_close(model->arena);
+    gn_free(model);
+}
+
+const gn_model_card *gn_trained_model_card(const gn_trained_model *model)
+{
+    return gn_model_file_card(model->file);
+}
+
+/* ---- data ---- */
+
+/* Samples of other splits are not even read. */
+static gerne_status keep_split(gerne_ctx *ctx, gn_dataset *dataset, gn_split split)
+{
+    uint8_t *keep;
+    size_t kept = 0;
+    GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &keep));
+    for (size_t i = 0; i < dataset->n; i++)
+        kept += keep[i] = split == GN_SPLITS || dataset->split[i] == split;
+    gerne_status status = GERNE_OK;
+    if (kept == 0) {
+        status = gn_fail(ctx, GERNE_EUSAGE, "the data has no samples in split '%s'",
+                         gn_split_name(split));
+        gn_hint(ctx, "--split all takes every sample");
+    } else if (kept < dataset->n) {
+        status = gn_dataset_keep(ctx, dataset, keep);
+    }
+    gn_free(keep);
+    return status;
+}
+
+static gerne_status count_training(gerne_ctx *ctx, gn_model_data *data)
+{
+    const gn_dataset *dataset = data->dataset;
+    if (!dataset->y || !dataset->a)
+        return GERNE_OK;
+    GN_TRY(gn_alloc(ctx, (size_t)dataset->classes * dataset->attributes, sizeof *data->train_counts,
+                    "group counts", &data->train_counts));
+    gn_dataset_count(dataset, GN_TRAIN, data->train_counts);
+    return GERNE_OK;
+}
+
+/* A model says how large its images are, where no key does. */
+static gerne_status fit_images(gerne_ctx *ctx, const gn_trained_model *model, gn_data_options *data)
+{
+    const gn_model_card *card = gn_trained_model_card(model);
+    const gn_field *pixels = card ? gn_shape_field(&card->shape, GN_FIELD_PIXELS) : NULL;
+    if (!pixels || data->format != GN_DATA_IMAGES || data->resize.count || data->crop.count ||
+        data->preset != GN_PRESET_NONE)
+        return GERNE_OK;
+    int64_t *size;
+    GN_TRY(gn_arena_alloc(ctx, model->arena, 2, sizeof *size, &size));
+    size[0] = pixels->dims[1];
+    size[1] = pixels->dims[2];
+    data->resize = (gn_ints){size, 2};
+    return GERNE_OK;
+}
+
+static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model, gn_model_data *data)
+{
+    const gn_model_card *card = gn_trained_model_card(model);
+    gn_data_options options = model->options->data;
+    GN_TRY(fit_images(ctx, model, &options));
+    if (card)
+        options.standardize = false; /* the model brings the mean it was trained with */
+    GN_TRY(gn_dataset_open(ctx, &options, &data->dataset));
+    GN_TRY(count_training(ctx, data));
+    if (!model->options->frozen && !options.standardize)
+        GN_TRY(keep_split(ctx, data->dataset, data->split));
+    GN_TRY(gn_dataset_prepare(ctx, data->dataset, DECODERS));
+    if (card && card->mean && data->dataset->field == GN_FEATURES &&
+        (size_t)gn_field_size(&card->shape.fields[0]) == data->dataset->dimension)
+        GN_TRY(gn_dataset_standardize(ctx, data->dataset, card->mean, card->deviation));
+    return GERNE_OK;
+}
+
+gerne_status gn_trained_model_data(gerne_ctx *ctx, const gn_trained_model *model, gn_split split,
+                                   gn_model_data *out)
+{
+    *out = (gn_model_data){.split = split};
+    if (!model->options->has_data) {
+        gn_fail(ctx, GERNE_EUSAGE, "no data to use '%s' on", model->path);
+        gn_hint(ctx, "--data.format images --data.dir FOLDER, or other data.* keys");
+        return GERNE_EUSAGE;
+    }
+    gerne_status status = open_data(ctx, model, out);
+    if (status != GERNE_OK)
+        gn_model_data_close(out);
+    return status;
+}
+
+void gn_model_data_close(gn_model_data *data)
+{
+    gn_dataset_close(data->dataset);
+    gn_free(data->train_counts);
+    *data = (gn_model_data){0};
+}
+
+/* ---- predicting ---- */
+
+/* One name per line, as many as the head has rows. */
+static gerne_status name_classes(gerne_ctx *ctx, gn_trained_model *model, const char *path)
+{
+    enum { LIMIT = 1 << 24 };
+    gn_text text = {0};
+    const char *copy, **names;
+    size_t count = 0, classes = gn_trained_model_card(model)->classes;
+    GN_TRY(gn_arena_alloc(ctx, model->arena, classes, sizeof *names, &names));
+    gerne_status status = gn_file_read(ctx, path, LIMIT, &text);
+    if (status == GERNE_OK)
+        status = gn_arena_copy_text(ctx, model->arena, text.size ? text.bytes : "", &copy);
+    gn_text_free(&text);
+    GN_TRY(status);
+    char *rest = (char *)(uintptr_t)copy; /* our own copy: it may be cut into lines */
+    for (char *line; (line = strsep(&rest, "\n"));) {
+        if (!rest && !*line)
+            break; /* after the last line's end */
+        size_t length = strlen(line);
+        if (length && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        if (count < classes)
+            names[count] = line;
+        count++;
+    }
+    if (count != classes)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has %zu names, '%s' has %zu classes", path, count,
+                       model->weights, classes);
+    gn_model_file_name_classes(model->file, names);
+    return GERNE_OK;
+}
+
+/* Completes the card: for weights without metadata, and with names that were given. */
+static gerne_status describe(gerne_ctx *ctx, gn_trained_model *model, const gn_dataset *dataset)
+{
+    const gn_trained_options *options = model->options;
+    if (model->described)
+        return GERNE_OK;
+    if (!model->has_metadata)
+        GN_TRY(
+            gn_model_file_describe(ctx, model->file, &options->model, gn_dataset_shape(dataset)));
+    if (options->class_names)
+        GN_TRY(name_classes(ctx, model, options->class_names));
+    model->described = true;
+    return GERNE_OK;
+}
+
+static int64_t batch_size(const gn_predictor *p)
+{
+    gn_sample_shape shape = gn_trained_model_card(p->model)->shape;
+    if (p->last)
+        return gn_last_batch(p->last);
+    if (p->frozen)
+        shape = gn_dataset_shape(gn_frozen_dataset(p->frozen));
+    return gn_inference_batch(&shape);
+}
+
+/* A head over the features that training has cached. */
+static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset *dataset)
+{
+    const gn_trained_model *model = p->model;
+    const gn_model_card *card = gn_trained_model_card(model);
+    p->frozen_model = card->model;
+    p->frozen_model.freeze = GN_FREEZE_BODY;
+    p->frozen_model.weights = model->weights;
+    const gn_frozen_options frozen = {.model = &p->frozen_model,
+                                      .cache = model->cache,
+                                      .classes = card->classes,
+                                      .threads = DECODERS};
+    GN_TRY(gn_frozen_features(ctx, p->device, &frozen, dataset, &p->frozen));
+    return gn_frozen_new_head(ctx, p->frozen, 0, batch_size(p), &p->network);
+}
+
+static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_dataset *dataset)
+{
+    const gn_trained_model *model = p->model;
+    const gn_trained_options *options = model->options;
+    GN_TRY(gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, &p->device));
+    if (options->checkpoint == GN_CHECKPOINT_LAST)
+        GN_TRY(gn_last_open(ctx, model->checkpoint, p->device, &p->last));
+    if (options->frozen)
+        GN_TRY(make_head(ctx, p, dataset));
+    else
+        GN_TRY(gn_model_file_network(ctx, model->file, p->device, batch_size(p), &p->network));
+    return p->last ? gn_last_load(ctx, p->last, p->network) : GERNE_OK;
+}
+
+static gerne_status open_predictor(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
+{
+    GN_TRY(make_network(ctx, p, data->dataset));
+    const gn_model_card *card = gn_trained_model_card(p->model);
+    const gn_dataset *seen = p->frozen ? gn_frozen_dataset(p->frozen) : data->dataset;
+    const gn_inference_options inference = {
+        .threads = DECODERS,
+        .scale = p->model->has_metadata ? card->scale : NULL,
+        .shift = p->model->has_metadata ? card->shift : NULL,
+    };
+    GN_TRY(gn_inference_new(ctx, p->network, seen, &inference, &p->inference));
+    return gn_samples_of_split(ctx, seen, data->split, &p->samples);
+}
+
+gerne_status gn_predictor_new(gerne_ctx *ctx, gn_trained_model *model, const gn_model_data *data,
+                              gn_predictor **out)
+{
+    *out = NULL;
+    gn_predictor *p;
+    GN_TRY(describe(ctx, model, data->dataset));
+    GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a predictor", &p));
+    p->model = model;
+    gerne_status status = open_predictor(ctx, p, data);
+    if (status != GERNE_OK) {
+        gn_predictor_close(p);
+        return status;
+    }
+    *out = p;
+    return GERNE_OK;
+}
+
+void gn_predictor_close(gn_predictor *predictor)
+{
+    if (!predictor)
+        return;
+    gn_sample_list_free(&predictor->samples);
+    gn_inference_close(predictor->inference);
+    gn_network_close(predictor->network);
+    gn_frozen_close(predictor->frozen);
+    gn_last_close(predictor->last);
+    gn_device_close(predictor->device);
+    gn_free(predictor);
+}
+
+gerne_status gn_predictor_run(gn_predictor *predictor, const char *what, gn_inferred_fn *take,
+                              void *user)
+{
+    return gn_inference_run(predictor->inference, what, predictor->samples.items,
+                            predictor->samples.count, take, user);
+}

@@ -1,0 +1,131 @@
+#include "train/trained_options.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "train/rundir.h"
+
+#define FIELD(name) offsetof(gn_trained_options, name)
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static const gn_option use_table[] = {
+    {"checkpoint", GN_CHOICE, FIELD(checkpoint), .fallback = "best", .choices = "best|last",
+     .help = "weights of a run: the selected checkpoint, or the last"},
+    {"class-names", GN_TEXT, FIELD(class_names), .flags = GN_NO_HASH,
+     .help = "file with one class name per line, for weights without metadata"},
+    {"threads", GN_INT, FIELD(threads), .fallback = "0", .min = 0, .max = 1024,
+     .help = "number of threads; 0 uses all cores"},
+    {"cache", GN_TEXT, FIELD(cache), .flags = GN_NO_HASH,
+     .help = "cache directory (default ~/.cache/gerne)"},
+};
+
+static const gn_option precision_table[] = {
+    {"precision", GN_CHOICE, FIELD(precision), .fallback = "fp32", .choices = "fp32|bf16",
+     .help = "precision of convolutions and matrix products"},
+};
+
+/* The keys that say which network it is. */
+static const char *const model_keys[] = {"model.arch", "model.hidden", "model.variant",
+                                         "model.stem"};
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_any(const char *key, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool any_in(const gn_settings *flags, const char *prefix)
+{
+    for (size_t i = 0; i < flags->count; i++)
+        if (starts_with(flags->list[i].key, prefix))
+            return true;
+    return false;
+}
+
+static gerne_status add_model(gerne_ctx *ctx, gn_config *config, gn_trained_options *options)
+{
+    gn_option *rows;
+    size_t count = 0;
+    GN_TRY(gn_arena_alloc(ctx, gn_config_arena(config), COUNT(model_keys), sizeof *rows, &rows));
+    for (size_t i = 0; i < gn_model_option_count; i++)
+        for (size_t k = 0; k < COUNT(model_keys); k++)
+            if (strcmp(gn_model_option_table[i].name, model_keys[k] + strlen("model.")) == 0)
+                rows[count++] = gn_model_option_table[i];
+    return gn_config_add(ctx, config, "model", "Network, for weights without metadata", rows, count,
+                         &options->model);
+}
+
+gerne_status gn_trained_options_add(gerne_ctx *ctx, gn_config *config, gn_trained_options *options)
+{
+    GN_TRY(gn_config_add(ctx, config, "", "Model", use_table, COUNT(use_table), options));
+    GN_TRY(add_model(ctx, config, options));
+    GN_TRY(gn_config_add(ctx, config, "train", "Arithmetic", precision_table,
+                         COUNT(precision_table), options));
+    return gn_data_options_add(ctx, config, &options->data);
+}
+
+/* Which of a run's keys apply. Where the data lies and how it is laid out belongs together: a flag
+ * that names other data drops all of it, and only what is done to samples stays. */
+static bool applies(const gn_settings *flags, const char *key)
+{
+    static const char *const places[] = {"data.dir",    "data.file", "data.labels",
+                                         "data.layout", "data.fold", "data.train_on"};
+    static const char *const transforms[] = {"data.resize",     "data.crop",
+                                             "data.crop_first", "data.normalize",
+                                             "data.skip_bad",   "data.memory_limit"};
+    static const char *const others[] = {"threads", "cache", "train.precision"};
+    if (starts_with(key, "model."))
+        return true;
+    if (!starts_with(key, "data."))
+        return is_any(key, others, COUNT(others));
+    if (gn_settings_find(flags, "data.format"))
+        return is_any(key, transforms, COUNT(transforms));
+    bool moved = gn_settings_find(flags, "data.dir") || gn_settings_find(flags, "data.file");
+    return !moved || !is_any(key, places, COUNT(places));
+}
+
+static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run,
+                              const gn_settings *flags, gn_trained_options *options)
+{
+    gn_arena *arena = gn_config_arena(config);
+    gn_settings all = {.arena = arena}, kept = {.arena = arena};
+    gerne_status status = gn_rundir_settings(ctx, run, &all);
+    kept.source = all.source;
+    const gn_setting *freeze = gn_settings_find(&all, "model.freeze");
+    options->frozen = freeze && freeze->count == 1 && strcmp(freeze->items[0], "body") == 0 &&
+                      !any_in(flags, "data.");
+    for (size_t i = 0; status == GERNE_OK && i < all.count; i++) {
+        const gn_setting *s = &all.list[i];
+        if (applies(flags, s->key) && gn_config_knows(config, s->key))
+            status = gn_settings_add(ctx, &kept, s->key, s->items, s->count, s->is_list, s->line);
+    }
+    if (status == GERNE_OK)
+        status = gn_config_apply(ctx, config, &kept);
+    gn_settings_free(&all);
+    gn_settings_free(&kept);
+    return status;
+}
+
+gerne_status gn_trained_options_resolve(gerne_ctx *ctx, gn_config *config, const char *path,
+                                        const gn_settings *flags, gn_trained_options *options)
+{
+    bool is_run = gn_is_directory(path);
+    if (is_run)
+        GN_TRY(apply_run(ctx, config, path, flags, options));
+    GN_TRY(gn_config_apply(ctx, config, flags));
+    GN_TRY(gn_config_complete(ctx, config));
+    options->has_data = is_run || any_in(flags, "data.");
+    for (size_t k = 0; k < COUNT(model_keys) && !options->model_flag; k++)
+        if (gn_settings_find(flags, model_keys[k]))
+            options->model_flag = model_keys[k];
+    if (gn_config_origin(config, "model.arch") < GN_FILE)
+        options->model.arch = NULL;
+    return GERNE_OK;
+}

@@ -1,0 +1,110 @@
+/* figures.c - how the figure of a search depends on each option: the best mean at each value.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "study/figure.h"
+#include "tune/tune.h"
+
+enum { SERIES_MAX = 8 };
+
+static bool number_in(const json_t *settings, const char *key, double *out)
+{
+    const char *text = json_string_value(json_object_get(settings, key));
+    return text && gn_parse_double(text, out);
+}
+
+/* The best configuration at each value of an option, with its standard error, among those with one
+ * c (NAN: any). */
+static void collect(const gn_ranking *ranking, const char *key, double c, gn_track *out)
+{
+    for (size_t i = 0; i < ranking->count; i++) {
+        const gn_ranked *r = &ranking->items[i];
+        double x, own = (double)NAN;
+        bool has_c = number_in(r->settings, "method.c", &own);
+        if (r->trials[0]->level != ranking->items[0].trials[0]->level || !r->done ||
+            !number_in(r->settings, key, &x) || (!isnan(c) && !(has_c && own == c)))
+            continue;
+        size_t at = 0; /* the track is kept in the order of x */
+        while (at < out->count && out->x[at] < x)
+            at++;
+        bool is_new = at == out->count || out->x[at] != x;
+        for (size_t j = out->count; is_new && j > at; j--) {
+            out->x[j] = out->x[j - 1];
+            out->mean[j] = out->mean[j - 1];
+            out->width[j] = out->width[j - 1];
+        }
+        out->count += is_new;
+        if (!is_new && r->figure.mean <= out->mean[at])
+            continue;
+        out->x[at] = x;
+        out->mean[at] = r->figure.mean;
+        out->width[at] = r->figure.se;
+    }
+}
+
+static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, const char *key, double c,
+                               json_t *figure)
+{
+    char name[48] = "best";
+    gn_track track = {0};
+    double *values;
+    GN_TRY(gn_arena_alloc(t->ctx, t->arena, 3 * ranking->count, sizeof *values, &values));
+    track.x = values;
+    track.mean = values + ranking->count;
+    track.width = values + 2 * ranking->count;
+    collect(ranking, key, c, &track);
+    if (!isnan(c))
+        snprintf(name, sizeof name, "c = %g", c);
+    return track.count > 1 ? gn_figure_add_series(t->ctx, figure, name, &track, 100, false)
+                           : GERNE_OK;
+}
+
+/* The different c of a search, at most SERIES_MAX. */
+static size_t list_c(const gn_ranking *ranking, double *cs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < ranking->count; i++) {
+        double c;
+        size_t at = 0;
+        if (!number_in(ranking->items[i].settings, "method.c", &c))
+            continue;
+        while (at < count && cs[at] != c)
+            at++;
+        if (at == count && count < SERIES_MAX)
+            cs[count++] = c;
+    }
+    return count;
+}
+
+static gerne_status add_figure(gn_tuner *t, const gn_ranking *ranking, const gn_search_axis *axis,
+                               json_t *figures)
+{
+    static const char note[] = "At each value the mean of the best configuration that has it, and "
+                               "its standard error over seeds.";
+    char title[128], label[64];
+    double cs[SERIES_MAX] = {NAN};
+    bool beta = strcmp(axis->key, "method.beta") == 0;
+    size_t count = beta ? list_c(ranking, cs) : 0;
+    snprintf(title, sizeof title, "%s against %s", t->metric, axis->key);
+    snprintf(label, sizeof label, "%s on %s", t->metric, t->split);
+    json_t *figure = gn_figure_add(figures, title, (gn_figure_axis){axis->key, "", axis->log},
+                                   (gn_figure_axis){label, "%", false}, note);
+    for (size_t i = 0; i < (count ? count : 1); i++)
+        GN_TRY(add_series(t, ranking, axis->key, cs[i], figure));
+    if (json_array_size(json_object_get(figure, "series")) == 0)
+        json_array_remove(figures, json_array_size(figures) - 1);
+    return GERNE_OK;
+}
+
+gerne_status gn_tune_figures(gn_tuner *t, const gn_ranking *ranking, json_t **out)
+{
+    json_t *figures = json_array();
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; ranking->count && i < t->space.count && status == GERNE_OK; i++)
+        status = add_figure(t, ranking, &t->space.axes[i], figures);
+    *out = status == GERNE_OK ? json_incref(figures) : NULL;
+    json_decref(figures);
+    return status;
+}

@@ -1,0 +1,317 @@
+#include "tune/space.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tune/limits.h"
+
+static const char prefix[] = "search.";
+
+/* ---- ranges ---- */
+
+void gn_range_text(const gn_search_axis *axis, double share, char text[32])
+{
+    double value = axis->log ? axis->lo * pow(axis->hi / axis->lo, share)
+                             : axis->lo + share * (axis->hi - axis->lo);
+    if (axis->whole)
+        snprintf(text, 32, "%.0f", fmin(axis->hi, fmax(axis->lo, nearbyint(value))));
+    else
+        snprintf(text, 32, "%.4g", value);
+}
+
+static gerne_status bad_range(gerne_ctx *ctx, const char *key, const char *text)
+{
+    gn_fail(ctx, GERNE_EUSAGE, "%s%s: '%s' is not a range", prefix, key, text);
+    gn_hint(ctx, "write LOW..HIGH, then perhaps log or linear, then perhaps how many points a grid "
+                 "takes: 1e-4..1e-1 log 4");
+    return GERNE_EUSAGE;
+}
+
+/* Copies the next word of *at to word and goes on behind it; false when it is too long. */
+static bool next_word(const char **at, char word[32])
+{
+    *at += strspn(*at, " ");
+    size_t size = strcspn(*at, " ");
+    snprintf(word, 32, "%.*s", (int)size, *at);
+    *at += size;
+    return size < 32;
+}
+
+static gerne_status parse_range(gerne_ctx *ctx, const char *text, gn_search_axis *axis)
+{
+    char low[32], word[32];
+    const char *dots = strstr(text, ".."), *at = dots + 2;
+    axis->kind = GN_AXIS_RANGE;
+    axis->points = GN_RANGE_POINTS;
+    bool good = dots - text < 32;
+    snprintf(low, sizeof low, "%.*s", (int)(dots - text), text);
+    low[strcspn(low, " ")] = '\0';
+    good = good && gn_parse_double(low, &axis->lo) && next_word(&at, word) &&
+           gn_parse_double(word, &axis->hi);
+    while (good && at[strspn(at, " ")]) {
+        int64_t points;
+        good = next_word(&at, word);
+        if (strcmp(word, "log") == 0)
+            axis->log = true;
+        else if (strcmp(word, "linear") == 0)
+            axis->log = false;
+        else if (gn_parse_int(word, &points) && points >= 2 && points <= 1000)
+            axis->points = (int)points;
+        else
+            good = false;
+    }
+    if (!good || !isfinite(axis->lo) || !isfinite(axis->hi))
+        return bad_range(ctx, axis->key, text);
+    if (axis->lo >= axis->hi)
+        return gn_fail(ctx, GERNE_EUSAGE, "%s%s: %g..%g is empty: its end is not above its start",
+                       prefix, axis->key, axis->lo, axis->hi);
+    if (axis->log && axis->lo <= 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "%s%s: a log range starts above 0, not at %g", prefix,
+                       axis->key, axis->lo);
+    return GERNE_OK;
+}
+
+/* ---- what is usual ---- */
+
+static bool is_log(const char *key)
+{
+    return strcmp(key, "train.lr") == 0 || strcmp(key, "train.weight_decay") == 0 ||
+           strcmp(key, "method.t") == 0;
+}
+
+/* Half a decade or an octave to each side of what is configured. */
+static gerne_status around(gerne_ctx *ctx, double value, double factor, gn_search_axis *axis)
+{
+    axis->kind = GN_AXIS_RANGE;
+    axis->log = true;
+    axis->points = 3;
+    axis->lo = value / factor;
+    axis->hi = value * factor;
+    return value > 0 ? GERNE_OK
+                     : gn_fail(ctx, GERNE_EUSAGE, "%s is 0: give %s%s a range of its own",
+                               axis->key, prefix, axis->key);
+}
+
+static gerne_status usual_axis(gerne_ctx *ctx, const gn_run_config *base, gn_search_axis *axis)
+{
+    static const char *const cs[] = {"0.5", "1"};
+    double value = gn_number_of(base, axis->key, 0);
+    if (strcmp(axis->key, "method.beta") == 0) {
+        axis->kind = GN_AXIS_BETA;
+        return GERNE_OK;
+    }
+    if (strcmp(axis->key, "method.c") == 0) {
+        axis->kind = GN_AXIS_LIST;
+        axis->values = cs;
+        axis->count = 2;
+        return GERNE_OK;
+    }
+    if (strcmp(axis->key, "method.t") == 0)
+        return around(ctx, value, 2, axis);
+    if (strcmp(axis->key, "train.lr") == 0)
+        return around(ctx, value, sqrt(10), axis);
+    gn_fail(ctx, GERNE_EUSAGE, "%s%s: there is no usual range for it", prefix, axis->key);
+    gn_hint(ctx, "give a list (0.1,0.2) or a range (0.1..0.9)");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status usual_space(gerne_ctx *ctx, const gn_run_config *base, gn_space *out)
+{
+    static const char *const keys[] = {"method.c", "method.t", "train.lr", "method.beta"};
+    bool bounded =
+        gn_config_knows(base->config, "method.c") && gn_config_knows(base->config, "method.beta");
+    bool guessed = base->method_choice.attributes == GN_UNKNOWN &&
+                   base->method->attributes == GN_ATTRIBUTES_GUESSED;
+    for (int i = 0; i < 4; i++) {
+        bool wanted = i == 1 ? guessed : i == 2 ? true : bounded;
+        if (!wanted)
+            continue;
+        out->axes[out->count] = (gn_search_axis){.key = keys[i]};
+        GN_TRY(usual_axis(ctx, base, &out->axes[out->count++]));
+    }
+    return GERNE_OK;
+}
+
+/* ---- what was asked for ---- */
+
+enum { NAMES_MAX = 128, NAME_MAX_BYTES = 64 };
+
+typedef struct tunables {
+    char names[NAMES_MAX][NAME_MAX_BYTES];
+    const char *list[NAMES_MAX];
+    size_t count;
+} tunables;
+
+static gerne_status add_tunable(void *user, const char *section, const char *summary,
+                                const gn_option *option)
+{
+    tunables *t = user;
+    (void)summary;
+    if (option->flags & GN_TUNABLE && t->count < NAMES_MAX) {
+        snprintf(t->names[t->count], NAME_MAX_BYTES, "%s.%s", section, option->name);
+        t->list[t->count] = t->names[t->count];
+        t->count++;
+    }
+    return GERNE_OK;
+}
+
+static gerne_status refuse_key(gerne_ctx *ctx, const gn_run_config *base, const char *key,
+                               bool exists)
+{
+    static const char unknown[] = "there is no option '%s' with method %s";
+    tunables t = {.count = 0};
+    gn_text names = {0};
+    GN_TRY(gn_config_visit(base->config, add_tunable, &t));
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < t.count && status == GERNE_OK; i++)
+        status = gn_text_add(ctx, &names, "%s%s", i ? ", " : "", t.list[i]);
+    const char *nearest = gn_nearest(key, t.list, t.count);
+    if (exists)
+        gn_fail(ctx, GERNE_EUSAGE, "%s%s: this option cannot be searched over", prefix, key);
+    else
+        gn_fail(ctx, GERNE_EUSAGE, unknown, key, base->method->name);
+    if (!exists && nearest)
+        gn_hint(ctx, "did you mean '%s%s'?", prefix, nearest);
+    else
+        gn_hint(ctx, "what can be searched over: %s", names.bytes ? names.bytes : "nothing");
+    gn_text_free(&names);
+    return GERNE_EUSAGE;
+}
+
+/* "0.5,1" -> its parts, in the arena. */
+static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, gn_search_axis *axis)
+{
+    size_t size = strlen(text) + 1;
+    char *copy;
+    const char **list;
+    axis->count = 1;
+    for (const char *at = text; (at = strchr(at, ',')); at++)
+        axis->count++;
+    GN_TRY(gn_arena_alloc(ctx, arena, size, 1, &copy));
+    GN_TRY(gn_arena_alloc(ctx, arena, axis->count, sizeof *list, &list));
+    memcpy(copy, text, size);
+    for (size_t i = 0; i < axis->count; i++) {
+        copy += strspn(copy, " ");
+        list[i] = copy;
+        size_t length = strcspn(copy, ",");
+        char *end = copy + length;
+        copy = end + 1;
+        do
+            *end = '\0';
+        while (end-- > list[i] && *end == ' ');
+    }
+    axis->values = list;
+    return GERNE_OK;
+}
+
+static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
+                               const gn_setting *setting, gn_search_axis *axis)
+{
+    axis->key = setting->key + strlen(prefix);
+    const gn_option *option = gn_config_find(base->config, axis->key, NULL);
+    if (!option || !(option->flags & GN_TUNABLE))
+        return refuse_key(ctx, base, axis->key, option != NULL);
+    axis->whole = option->type == GN_INT;
+    axis->log = is_log(axis->key);
+    const char *only = setting->count == 1 ? setting->items[0] : "";
+    if (strcmp(only, "auto") == 0)
+        return usual_axis(ctx, base, axis);
+    if (strstr(only, ".."))
+        return parse_range(ctx, only, axis);
+    axis->values = setting->items;
+    axis->count = setting->count;
+    if (setting->count == 1)
+        GN_TRY(split(ctx, arena, only, axis));
+    for (size_t i = 0; i < axis->count; i++)
+        if (axis->values[i][0] == '\0' || strlen(axis->values[i]) > 31)
+            return gn_fail(ctx, GERNE_EUSAGE, "%s: '%s' is not a value", setting->key,
+                           axis->values[i]);
+    if (axis->count == 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "%s: no values are given", setting->key);
+    return GERNE_OK;
+}
+
+/* ---- checks ---- */
+
+/* Whether the option takes the value, in the words of its table. */
+static gerne_status check_value(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
+                                const char *key, const char *value)
+{
+    gn_settings flags = {.arena = arena};
+    gn_run_config *config = NULL;
+    gerne_status status = gn_settings_add(ctx, &flags, key, &value, 1, false, 0);
+    if (status == GERNE_OK)
+        status = gn_run_config_new(ctx, base, &flags, &config);
+    gn_run_config_close(config);
+    gn_settings_free(&flags);
+    return status == GERNE_OK ? status : gn_fail_in(ctx, status, "%s%s", prefix, key);
+}
+
+static gerne_status check_axis(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
+                               const gn_search_axis *axis)
+{
+    char text[32];
+    for (size_t i = 0; axis->kind == GN_AXIS_LIST && i < axis->count; i++)
+        GN_TRY(check_value(ctx, arena, base, axis->key, axis->values[i]));
+    for (int i = 0; axis->kind == GN_AXIS_RANGE && i < 2; i++) {
+        gn_range_text(axis, i, text);
+        GN_TRY(check_value(ctx, arena, base, axis->key, text));
+    }
+    return GERNE_OK;
+}
+
+static void move_beta_last(gn_space *space)
+{
+    for (size_t i = 0; i + 1 < space->count; i++)
+        if (strcmp(space->axes[i].key, "method.beta") == 0) {
+            gn_search_axis beta = space->axes[i];
+            space->axes[i] = space->axes[i + 1];
+            space->axes[i + 1] = beta;
+        }
+}
+
+static gerne_status read_axes(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *config,
+                              const gn_settings *search, gn_space *out)
+{
+    if (search->count > GN_AXES_MAX)
+        return gn_fail(ctx, GERNE_EUSAGE, "a search over %zu options; the limit is %d",
+                       search->count, GN_AXES_MAX);
+    for (size_t i = 0; i < search->count; i++) {
+        out->axes[out->count] = (gn_search_axis){.kind = GN_AXIS_LIST};
+        GN_TRY(parse_axis(ctx, arena, config, &search->list[i], &out->axes[out->count++]));
+    }
+    return search->count ? GERNE_OK : usual_space(ctx, config, out);
+}
+
+gerne_status gn_space_read(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
+                           const gn_settings *search, gn_space *out)
+{
+    gn_settings none = {.arena = arena};
+    gn_run_config *config;
+    *out = (gn_space){0};
+    GN_TRY(gn_run_config_new(ctx, base, &none, &config));
+    gerne_status status = read_axes(ctx, arena, config, search, out);
+    gn_run_config_close(config);
+    for (size_t i = 0; i < out->count && status == GERNE_OK; i++)
+        status = check_axis(ctx, arena, base, &out->axes[i]);
+    move_beta_last(out);
+    return status;
+}
+
+gerne_status gn_space_describe(gerne_ctx *ctx, const gn_space *space, gn_text *out)
+{
+    for (size_t i = 0; i < space->count; i++) {
+        const gn_search_axis *axis = &space->axes[i];
+        GN_TRY(gn_text_add(ctx, out, "%s%s: ", prefix, axis->key));
+        if (axis->kind == GN_AXIS_BETA)
+            GN_TRY(gn_text_add(ctx, out, "auto"));
+        if (axis->kind == GN_AXIS_RANGE)
+            GN_TRY(gn_text_add(ctx, out, "%.6g..%.6g %s %d", axis->lo, axis->hi,
+                               axis->log ? "log" : "linear", axis->points));
+        for (size_t j = 0; axis->kind == GN_AXIS_LIST && j < axis->count; j++)
+            GN_TRY(gn_text_add(ctx, out, "%s%s", j ? "," : "", axis->values[j]));
+        GN_TRY(gn_text_add(ctx, out, "\n"));
+    }
+    return GERNE_OK;
+}
