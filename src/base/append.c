@@ -30,7 +30,7 @@ static gerne_status cut(gn_append *append, uint64_t keep)
                        "'%s' has %lld bytes, fewer than the %llu that were written to it",
                        append->path, (long long)info.st_size, (unsigned long long)keep);
     if (ftruncate(append->fd, (off_t)keep) != 0 || lseek(append->fd, (off_t)keep, SEEK_SET) < 0)
-        return gn_fail_errno(append->ctx, GERNE_EIO, "cannot cut '%s'", append->path);
+        return gn_fail_errno(append->ctx, GERNE_EIO, "cannot truncate '%s'", append->path);
     append->length = keep;
     return GERNE_OK;
 }

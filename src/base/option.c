@@ -98,7 +98,7 @@ static bool find(const gn_config *config, const char *key, const table **t, size
     return false;
 }
 
-/* A key whose section was left out: "lr" for "train.lr". */
+/* A key without its section: "lr" for "train.lr". */
 static const char *with_section(const gn_config *config, const char *key, char *buffer, size_t size)
 {
     for (size_t i = 0; i < config->count; i++)

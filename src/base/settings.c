@@ -151,7 +151,7 @@ static gerne_status read_mapping(reader *r, const char *section)
         if (size < 0 || size >= KEY_MAX || has_nul(&r->event))
             return complain_here(r, "this key is too long");
         if (gn_settings_find(r->settings, key))
-            return complain_here(r, "this key stands here a second time");
+            return complain_here(r, "this key is given twice");
         int line = (int)r->event.start_mark.line + 1;
         GN_TRY(next(r));
         GN_TRY(read_value(r, section, key, line));
@@ -173,7 +173,7 @@ static gerne_status read_document(reader *r)
     GN_TRY(next(r)); /* document end */
     GN_TRY(next(r));
     if (r->event.type != YAML_STREAM_END_EVENT)
-        return complain_here(r, "only one YAML document may stand in a file");
+        return complain_here(r, "a file may hold only one YAML document");
     return GERNE_OK;
 }
 

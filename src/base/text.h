@@ -38,7 +38,7 @@ int gn_text_width(const char *text);
 GERNE_CHECKED gerne_status gn_text_add_cell(gerne_ctx *ctx, gn_text *text, const char *words,
                                             int width);
 
-/* Takes away a character that was cut in two at the end of a text. */
+/* Removes an incomplete UTF-8 character at the end of a text. */
 void gn_mend_end(char *text);
 
 /* The name most like text, or NULL when none is near (edit distance at most a third). */

@@ -16,11 +16,11 @@ typedef struct data_command {
 
 static const gn_option options[] = {
     {"out", GN_TEXT, offsetof(data_command, out),
-     .help = "make, fetch: folder to write to (default: data/NAME)", .flags = GN_NO_HASH},
+     .help = "make, fetch: output folder (default: data/NAME)", .flags = GN_NO_HASH},
     {"mirror", GN_TEXT, offsetof(data_command, mirror),
-     .help = "fetch: address of a folder with the same files", .flags = GN_NO_HASH},
+     .help = "fetch: URL of a folder with the same files", .flags = GN_NO_HASH},
     {"sha256", GN_TEXT, offsetof(data_command, sha256),
-     .help = "fetch: checksum of the file when NAME is an address", .flags = GN_NO_HASH},
+     .help = "fetch: expected checksum of the file when NAME is a URL", .flags = GN_NO_HASH},
 };
 
 static gerne_status setup(gn_cli *cli)
@@ -149,7 +149,7 @@ static gerne_status fetch_address(gn_cli *cli, const char *address)
     gn_published_file file = {slash + 1, self->sha256, 0};
     char *base;
     if (!file.name[0] || strpbrk(file.name, "?#&") || strcmp(file.name, "..") == 0)
-        return gn_fail(cli->ctx, GERNE_EUSAGE, "'%s' does not end in the name of a file", address);
+        return gn_fail(cli->ctx, GERNE_EUSAGE, "'%s' does not end in a file name", address);
     GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, strlen(address) + 1, 1, &base));
     memcpy(base, address, (size_t)(slash - address) + 1);
     if (!self->out)
@@ -197,11 +197,11 @@ static gerne_status run_fetch(gn_cli *cli)
     for (size_t i = 0; i < count && i < 16; i++)
         names[i] = sets[i].name;
     const char *nearest = gn_nearest(name, names, count);
-    gn_fail(cli->ctx, GERNE_EUSAGE, "no dataset '%s' is known", name);
+    gn_fail(cli->ctx, GERNE_EUSAGE, "unknown dataset '%s'", name);
     if (nearest)
         gn_hint(cli->ctx, "did you mean '%s'?", nearest);
     else
-        gn_hint(cli->ctx, "'gerne data fetch' lists them; an address (http://...) works as well");
+        gn_hint(cli->ctx, "'gerne data fetch' lists them; a URL (http://...) works as well");
     return GERNE_EUSAGE;
 }
 
@@ -211,7 +211,7 @@ static gerne_status run(gn_cli *cli)
 {
     static const char *const verbs[] = {"info", "make", "fetch"};
     if (cli->argument_count == 0) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne data' needs to know what to do");
+        gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne data' needs a subcommand");
         gn_hint(cli->ctx, "gerne data info, gerne data make or gerne data fetch");
         return GERNE_EUSAGE;
     }
@@ -229,7 +229,7 @@ static gerne_status run(gn_cli *cli)
     if (strcmp(verb, "make") == 0)
         return run_make(cli);
     const char *nearest = gn_nearest(verb, verbs, 3);
-    gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne data' cannot '%s'", verb);
+    gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne data' has no subcommand '%s'", verb);
     if (nearest)
         gn_hint(cli->ctx, "did you mean '%s'?", nearest);
     else
@@ -241,15 +241,20 @@ const gn_command gn_command_data = {
     .name = "data",
     .arguments = "info|make|fetch [NAME] [data.* keys]",
     .summary = "Describe, make or download a dataset",
-    .help = "info   prints what a dataset holds: samples per split and group, sizes, a few file\n"
-            "       names, and problems; every image file is looked at.\n"
-            "make   writes synthetic, c-mnist or c-cifar10 as PNG files with a metadata.csv.\n"
-            "fetch  downloads a published dataset, or any address, continues what was broken off,\n"
-            "       checks it and unpacks it; without a NAME it lists what is known.\n"
-            "\n"
-            "  gerne data info --data.format images --data.dir waterbirds\n"
-            "  gerne data make --data.format c-mnist --data.dir data/mnist --out data/c-mnist\n"
-            "  gerne data fetch mnist --mirror http://localhost:8000/mnist\n",
+    .help =
+        "info   prints what a dataset holds: samples per split and group, sizes, a few file\n"
+        "       names, and problems; every image file is checked.\n"
+        "make   writes synthetic, c-mnist or c-cifar10 as PNG files with a metadata.csv.\n"
+        "fetch  downloads a published dataset, or any URL, resumes an interrupted download,\n"
+        "       verifies the checksum and unpacks archives; without NAME it lists the datasets.\n"
+        "\n"
+        "Layouts of images: a metadata.csv with the columns filename, y, a and split; folders\n"
+        "split/class/attribute, of which split and attribute are optional; DFA's names such as\n"
+        "align/3/17_3_5.png; CelebA's list_attr_celeba.txt; or a folder without labels.\n"
+        "\n"
+        "  gerne data info --data.format images --data.dir waterbirds\n"
+        "  gerne data make --data.format c-mnist --data.dir data/mnist --out data/c-mnist\n"
+        "  gerne data fetch mnist --mirror http://localhost:8000/mnist\n",
     .max_arguments = 2,
     .setup = setup,
     .run = run,

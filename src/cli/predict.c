@@ -24,7 +24,8 @@ static const gn_option options[] = {
 static const char help[] =
     "Runs a network over data and prints a CSV: index,y,a,split,pred,prob_<class>... with the\n"
     "original labels; index is the sample's row in its file or folder listing, y and a are empty\n"
-    "for unlabelled data. 'gerne eval --predictions' reads it.\n"
+    "for unlabelled data, and images add their path as the last column, file. 'gerne eval\n"
+    "--predictions' reads it.\n"
     "\n"
     "  gerne predict runs/birds > test.csv\n"
     "  gerne predict runs/birds --data.dir photos --top 3\n"

@@ -87,7 +87,7 @@ static gerne_status check(gerne_ctx *ctx, const char *part, const gn_idx *images
                           const gn_idx *labels)
 {
     if (images->count == 0)
-        return gn_fail(ctx, GERNE_EDATA, "the %s images are none", part);
+        return gn_fail(ctx, GERNE_EDATA, "there are no %s images", part);
     if (images->count != labels->count)
         return gn_fail(ctx, GERNE_EDATA, "there are %zu %s images but %zu labels", images->count,
                        part, labels->count);

@@ -1,26 +1,12 @@
 #include "data/columns.h"
 
-#include <stdio.h>
-
-gerne_status gn_column_require(gerne_ctx *ctx, gn_csv *csv, const char *name, const char *key,
-                               size_t *column)
-{
-    gerne_status status = gn_csv_require(csv, name, column);
-    if (status == GERNE_EDATA && ctx) {
-        char columns[640];
-        snprintf(columns, sizeof columns, "%s", gerne_hint(ctx));
-        gn_hint(ctx, "%s; choose one with --%s", columns, key);
-    }
-    return status;
-}
-
-gerne_status gn_column_find(gerne_ctx *ctx, gn_csv *csv, const char *named,
-                            const char *const *usual, const char *key, ptrdiff_t *column)
+gerne_status gn_column_find(gn_csv *csv, const char *named, const char *const *usual,
+                            const char *key, ptrdiff_t *column)
 {
     *column = -1;
     if (named) {
         size_t found;
-        GN_TRY(gn_column_require(ctx, csv, named, key, &found));
+        GN_TRY(gn_csv_require_flag(csv, named, key, &found));
         *column = (ptrdiff_t)found;
     }
     for (; !named && *usual && *column < 0; usual++)
@@ -28,19 +14,19 @@ gerne_status gn_column_find(gerne_ctx *ctx, gn_csv *csv, const char *named,
     return GERNE_OK;
 }
 
-gerne_status gn_label_columns_find(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
+gerne_status gn_label_columns_find(gn_csv *csv, const gn_data_options *options,
                                    const char *const *attributes, gn_label_columns *out)
 {
     static const char *const splits[] = {"split", NULL};
     *out = (gn_label_columns){-1, -1, -1};
     if (!gn_is_none(options->y)) {
         size_t y;
-        GN_TRY(gn_column_require(ctx, csv, options->y ? options->y : "y", "data.y", &y));
+        GN_TRY(gn_csv_require_flag(csv, options->y ? options->y : "y", "data.y", &y));
         out->y = (ptrdiff_t)y;
     }
     if (!gn_is_none(options->a))
-        GN_TRY(gn_column_find(ctx, csv, options->a, attributes, "data.a", &out->a));
-    return gn_column_find(ctx, csv, options->split, splits, "data.split", &out->split);
+        GN_TRY(gn_column_find(csv, options->a, attributes, "data.a", &out->a));
+    return gn_column_find(csv, options->split, splits, "data.split", &out->split);
 }
 
 static const char *cell(const gn_csv *csv, ptrdiff_t column)

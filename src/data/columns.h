@@ -9,19 +9,13 @@ typedef struct gn_label_columns {
     ptrdiff_t y, a, split; /* -1 when the data has none */
 } gn_label_columns;
 
-/* gn_csv_require; the hint also says which key names the column, such as "data.y". */
-GERNE_CHECKED gerne_status gn_column_require(gerne_ctx *ctx, gn_csv *csv, const char *name,
-                                             const char *key, size_t *column);
-
 /* The column that was named, which has to be there, or the first of the usual names (ended by
- * NULL), or -1. */
-GERNE_CHECKED gerne_status gn_column_find(gerne_ctx *ctx, gn_csv *csv, const char *named,
-                                          const char *const *usual, const char *key,
-                                          ptrdiff_t *column);
+ * NULL), or -1; key is the one that names it, such as "data.a". */
+GERNE_CHECKED gerne_status gn_column_find(gn_csv *csv, const char *named, const char *const *usual,
+                                          const char *key, ptrdiff_t *column);
 
 /* The columns of data.y, data.a and data.split; attributes are the usual names of the second. */
-GERNE_CHECKED gerne_status gn_label_columns_find(gerne_ctx *ctx, gn_csv *csv,
-                                                 const gn_data_options *options,
+GERNE_CHECKED gerne_status gn_label_columns_find(gn_csv *csv, const gn_data_options *options,
                                                  const char *const *attributes,
                                                  gn_label_columns *out);
 

@@ -49,7 +49,7 @@ typedef struct gn_dataset {
     size_t dimension; /* floats in a sample: height * width * 3, or the width of the rows */
     const float *mean, *deviation; /* what data.standardize took away, or NULL; after prepare */
     gn_augment augment;            /* what gn_fetch does to training samples */
-    size_t skipped;                /* bad samples left out by data.skip_bad */
+    size_t skipped;                /* bad samples skipped by data.skip_bad */
     size_t memory_limit;           /* bytes */
 
     /* The rest belongs to src/data. */
@@ -73,8 +73,9 @@ GERNE_CHECKED gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options
                                            gn_dataset **out);
 void gn_dataset_close(gn_dataset *dataset); /* takes NULL */
 
-/* Reads every sample once on several threads: a sample that cannot be read is an error, or is left
- * out with skip_bad (n, y, a and split then shrink). What fits data.memory_limit stays in memory.
+/* Reads every sample once on several threads: a sample that cannot be read is an error, or is
+ * skipped with skip_bad (n, y, a and split then shrink). What fits data.memory_limit stays in
+ * memory.
  */
 GERNE_CHECKED gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *dataset, int threads);
 

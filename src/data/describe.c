@@ -202,7 +202,7 @@ static gerne_status add_files(gerne_ctx *ctx, const gn_dataset *dataset,
     if (!inspection->files)
         return GERNE_OK;
     char path[4096];
-    GN_TRY(gn_text_add(ctx, out, "%-11s %zu looked at, %zu bad; ", "files", inspection->files,
+    GN_TRY(gn_text_add(ctx, out, "%-11s %zu checked, %zu bad; ", "files", inspection->files,
                        inspection->bad));
     if (inspection->sizes == 1)
         GN_TRY(gn_text_add(ctx, out, "all %zux%zu\n", inspection->smallest[0],

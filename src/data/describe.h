@@ -6,7 +6,7 @@
 
 /* What a look at every file's header found. */
 typedef struct gn_inspection {
-    size_t files;                   /* looked at; 0 when the samples are not files */
+    size_t files;                   /* checked; 0 when the samples are not files */
     size_t bad;                     /* missing, empty, or neither JPEG nor PNG */
     size_t smallest[2], largest[2]; /* height and width */
     size_t sizes;                   /* 1 when all images have one size, else 2 or more */

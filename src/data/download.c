@@ -111,10 +111,10 @@ static gerne_status attempt(gerne_ctx *ctx, transfer_state *transfer, bool *agai
     gn_fail(ctx, GERNE_EIO, "cannot download '%s': %s", transfer->download->url,
             words[0] ? words : curl_easy_strerror(code));
     if (transfer->size > 0)
-        gn_hint(ctx, "the same command continues with what is there (%llu bytes)",
+        gn_hint(ctx, "run the same command again to resume it (%llu bytes are downloaded)",
                 (unsigned long long)transfer->size);
     else
-        gn_hint(ctx, "--mirror URL takes the files from elsewhere");
+        gn_hint(ctx, "--mirror URL downloads the files from another server");
     return GERNE_EIO;
 }
 
@@ -166,10 +166,10 @@ gerne_status gn_download_file(gerne_ctx *ctx, const gn_download *download, char 
     int length = snprintf(part, sizeof part, "%s.part", download->path);
     if (length < 0 || (size_t)length >= sizeof part)
         return gn_fail(ctx, GERNE_EUSAGE, "the path '%s' is too long", download->path);
-    /* What is there already and right is not fetched again. */
+    /* A file that is complete and correct is not downloaded again. */
     if (gn_path_exists(download->path)) {
         if (check_sum(ctx, download, download->path, hex) == GERNE_OK && download->sha256) {
-            gn_log(ctx, GERNE_LOG_INFO, "%s is there already", download->path);
+            gn_log(ctx, GERNE_LOG_INFO, "%s is already downloaded", download->path);
             return GERNE_OK;
         }
     }
@@ -181,7 +181,7 @@ gerne_status gn_download_file(gerne_ctx *ctx, const gn_download *download, char 
     status = check_sum(ctx, download, part, hex);
     if (status == GERNE_EDATA) {
         unlink(part); /* it will not get better */
-        gn_hint(ctx, "the file was removed; the server or mirror does not give the right one");
+        gn_hint(ctx, "the file was removed; try another server with --mirror URL");
     }
     GN_TRY(status);
     if (rename(part, download->path) != 0)

@@ -10,7 +10,7 @@
 #include "data/image.h"
 
 /* Files are made in this folder inside the one that was asked for: half a dataset must not look
- * like one. Listings leave out names that start with a dot. */
+ * like one. Listings skip names that start with a dot. */
 #define PARTIAL ".partial"
 
 enum { NAME_BYTES = 64, PATH_BYTES = 4096, PER_FOLDER = 1000 };
@@ -147,7 +147,7 @@ gerne_status gn_dataset_export(gerne_ctx *ctx, const gn_dataset *dataset, const 
 {
     if (dataset->field != GN_PIXELS || !dataset->y || !dataset->a ||
         (dataset->source->file != NULL)) {
-        gn_fail(ctx, GERNE_EUSAGE, "the format %s is not made, it is read", dataset->format);
+        gn_fail(ctx, GERNE_EUSAGE, "format %s is read from files, not generated", dataset->format);
         gn_hint(ctx, "'gerne data make' writes synthetic, c-mnist and c-cifar10");
         return GERNE_EUSAGE;
     }

@@ -32,7 +32,7 @@ static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_o
                                     gn_rows *rows)
 {
     gn_label_columns columns;
-    GN_TRY(gn_label_columns_find(ctx, csv, options, attribute_names, &columns));
+    GN_TRY(gn_label_columns_find(csv, options, attribute_names, &columns));
     GN_TRY(gn_rows_open(ctx, options, columns.y >= 0, columns.a >= 0, rows));
     for (;;) {
         bool more;
@@ -87,14 +87,14 @@ static bool is_named(const gn_csv *csv, const char *pattern, size_t column)
 }
 
 /* A name or pattern of data.x that fits no column is most likely mistyped. */
-static gerne_status check_patterns(gerne_ctx *ctx, gn_csv *csv, const gn_texts *patterns)
+static gerne_status check_patterns(gn_csv *csv, const gn_texts *patterns)
 {
     for (size_t i = 0; i < patterns->count; i++) {
         size_t column = 0;
         while (column < gn_csv_columns(csv) && !is_named(csv, patterns->items[i], column))
             column++;
         if (column == gn_csv_columns(csv))
-            GN_TRY(gn_column_require(ctx, csv, patterns->items[i], "data.x", &column));
+            GN_TRY(gn_csv_require_flag(csv, patterns->items[i], "data.x", &column));
     }
     return GERNE_OK;
 }
@@ -102,7 +102,7 @@ static gerne_status check_patterns(gerne_ctx *ctx, gn_csv *csv, const gn_texts *
 static gerne_status find_features(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
                                   const gn_label_columns *labels, csv_features *out)
 {
-    GN_TRY(check_patterns(ctx, csv, &options->x));
+    GN_TRY(check_patterns(csv, &options->x));
     GN_TRY(gn_alloc(ctx, gn_csv_columns(csv), sizeof *out->columns, "columns", &out->columns));
     for (size_t column = 0; column < gn_csv_columns(csv); column++) {
         bool wanted = options->x.count == 0;
@@ -138,7 +138,7 @@ static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_opt
                                   gn_dataset *dataset, csv_features *out)
 {
     gn_label_columns labels;
-    GN_TRY(gn_label_columns_find(ctx, csv, options, attribute_names, &labels));
+    GN_TRY(gn_label_columns_find(csv, options, attribute_names, &labels));
     GN_TRY(find_features(ctx, csv, options, &labels, out));
     GN_TRY(gn_rows_open(ctx, options, labels.y >= 0, labels.a >= 0, &out->rows));
     for (;;) {

@@ -265,7 +265,7 @@ gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *ind
                 "a batch of %zu samples does not fit the %zu that may be "
                 "held at once",
                 count, gn_fetch_room(fetch));
-        gn_hint(fetch->ctx, "a larger data.memory_limit allows more");
+        gn_hint(fetch->ctx, "raise --data.memory_limit");
         return GERNE_EUSAGE;
     }
     for (size_t i = 0; i < count; i++)

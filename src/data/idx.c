@@ -38,8 +38,9 @@ static gerne_status parse_header(gerne_ctx *ctx, const char *name, const unsigne
         return gn_fail(ctx, GERNE_EDATA, "'%s' has images of %zux%zu, outside 1..%d", name,
                        out->height, out->width, SIDE_MAX);
     if (!gn_multiply(out->count, out->height * out->width, need) || *need > size_limit)
-        return gn_fail(ctx, GERNE_EDATA, "'%s' promises %zu images of %zux%zu, which is too much",
-                       name, out->count, out->height, out->width);
+        return gn_fail(ctx, GERNE_EDATA,
+                       "the header of '%s' says %zu images of %zux%zu, which is too large", name,
+                       out->count, out->height, out->width);
     return GERNE_OK;
 }
 

@@ -23,7 +23,7 @@ static void fail_and_escape(j_common_ptr info)
     char words[JMSG_LENGTH_MAX];
     info->err->format_message(info, words);
     failure->status =
-        gn_fail(failure->ctx, GERNE_EDATA, "'%s' is not a good JPEG: %s", failure->name, words);
+        gn_fail(failure->ctx, GERNE_EDATA, "'%s' is not a valid JPEG: %s", failure->name, words);
     longjmp(failure->escape, 1);
 }
 

@@ -38,7 +38,7 @@ static gerne_status list_entry(gerne_ctx *ctx, const char *top, const char *rela
                        PATH_BYTES);
     snprintf(full, sizeof full, "%s/%s", top, inner);
     struct stat info;
-    /* A link that leads nowhere is listed: reading it tells, or skip_bad leaves it out. */
+    /* A link that leads nowhere is listed: reading it fails, or skip_bad skips it. */
     if (stat(full, &info) == 0 && S_ISDIR(info.st_mode))
         return list_below(ctx, top, inner, depth + 1, out);
     if (!has_image_name(name))
@@ -138,7 +138,7 @@ static gerne_status no_images(gerne_ctx *ctx, const gn_collection *collection)
 {
     gn_fail(ctx, GERNE_EDATA, "there are no images (.png, .jpg, .jpeg) in '%s'",
             collection->directory);
-    gn_hint(ctx, "'gerne help data' shows the layouts of folders");
+    gn_hint(ctx, "'gerne help data' describes the layouts");
     return GERNE_EDATA;
 }
 
@@ -170,7 +170,7 @@ static gerne_status add_folders(gerne_ctx *ctx, gn_collection *collection,
                 "'%s/%s' is %zu folders deep, not split/class/attribute/image or "
                 "class/attribute/image",
                 collection->directory, listing->paths[0], depth);
-        gn_hint(ctx, "describe other layouts in a CSV: --data.file metadata.csv");
+        gn_hint(ctx, "list the images of other layouts in a CSV: --data.file metadata.csv");
         return GERNE_EDATA;
     }
     bool has_a = depth == levels + 2 && !classes_only;

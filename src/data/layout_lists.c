@@ -20,12 +20,12 @@ static gerne_status find_columns(gerne_ctx *ctx, gn_csv *csv, const gn_data_opti
     static const char *const attributes[] = {"a", "place", NULL};
     static const char key[] = "data.filename_column";
     ptrdiff_t file;
-    GN_TRY(gn_column_find(ctx, csv, options->filename_column, files, key, &file));
+    GN_TRY(gn_column_find(csv, options->filename_column, files, key, &file));
     if (file < 0)
-        GN_TRY(gn_column_require(ctx, csv, files[0], key, &columns->file));
+        GN_TRY(gn_csv_require_flag(csv, files[0], key, &columns->file));
     else
         columns->file = (size_t)file;
-    GN_TRY(gn_label_columns_find(ctx, csv, options, attributes, &columns->labels));
+    GN_TRY(gn_label_columns_find(csv, options, attributes, &columns->labels));
     if (columns->labels.split < 0)
         gn_log(ctx, GERNE_LOG_INFO,
                "%s has no column 'split': all samples are for training; --data.split names another "

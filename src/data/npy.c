@@ -10,7 +10,7 @@ enum { PREFIX = 10, HEADER_MAX = 1 << 16, ITEM_MAX = 1 << 16 };
 
 static gerne_status bad(gerne_ctx *ctx, const char *name, const char *what)
 {
-    return gn_fail(ctx, GERNE_EDATA, "'%s' is not a good NumPy array: %s", name, what);
+    return gn_fail(ctx, GERNE_EDATA, "'%s' is not a valid NumPy array: %s", name, what);
 }
 
 /* The text after 'key': in the header, or NULL. */
@@ -237,7 +237,8 @@ gerne_status gn_npy_text(gerne_ctx *ctx, const gn_npy *array, const char *name,
         if (code == 0)
             break;
         if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
-            return gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: the text is not valid", name, i);
+            return gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: the text is not valid Unicode", name,
+                           i);
         GN_TRY(step == 4 ? add_code_point(ctx, code, out) : gn_text_add_bytes(ctx, out, at + k, 1));
     }
     return gn_text_add_bytes(ctx, out, "", 0);

@@ -91,8 +91,8 @@ static gerne_status check_required(gerne_ctx *ctx, const char *name, const gn_te
     for (size_t i = 0; i < count; i++)
         if (members[i].key && !members[i].found) {
             gn_fail(ctx, GERNE_EDATA, "%s has no array '%s'", name, members[i].name);
-            gn_hint(ctx, "its arrays are %s; choose one with --%s",
-                    arrays->size ? arrays->bytes : "none", members[i].key);
+            gn_hint(ctx, "--%s NAME names another; its arrays are %s", members[i].key,
+                    arrays->size ? arrays->bytes : "none");
             return GERNE_EDATA;
         }
     return GERNE_OK;

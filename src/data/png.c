@@ -22,7 +22,7 @@ static void fail_and_escape(png_structp png, png_const_charp words)
     png_task *task = png_get_error_ptr(png);
     if (task->status == GERNE_OK)
         task->status =
-            gn_fail(task->ctx, GERNE_EDATA, "'%s' is not a good PNG: %s", task->name, words);
+            gn_fail(task->ctx, GERNE_EDATA, "'%s' is not a valid PNG: %s", task->name, words);
     png_longjmp(png, 1);
 }
 
@@ -70,7 +70,7 @@ static gerne_status decode(png_structp png, png_infop info, png_task *task, bool
     ask_for_rgb(png, info);
     size_t stride = out->width * GN_CHANNELS;
     if (png_get_rowbytes(png, info) != stride)
-        return gn_fail(task->ctx, GERNE_EDATA, "'%s' has an unusual kind of pixels", task->name);
+        return gn_fail(task->ctx, GERNE_EDATA, "'%s' has an unsupported pixel format", task->name);
     GN_TRY(gn_scratch_take(task->ctx, task->scratch, GN_SCRATCH_IMAGE, out->height * stride,
                            &out->pixels));
     GN_TRY(gn_scratch_take(task->ctx, task->scratch, GN_SCRATCH_RESIZE,

@@ -43,7 +43,7 @@ static gerne_status drop_bad(gerne_ctx *ctx, gn_dataset *dataset, uint8_t *faile
         return gn_fail(ctx, GERNE_EDATA, "none of the %zu samples can be read", total);
     GN_TRY(gn_dataset_keep(ctx, dataset, failed));
     dataset->skipped += total - kept;
-    gn_warn(ctx, "%zu of %zu samples are bad and were left out", total - kept, total);
+    gn_warn(ctx, "skipped %zu of %zu samples, which cannot be read", total - kept, total);
     return GERNE_OK;
 }
 
@@ -113,7 +113,7 @@ static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch
     size_t end = start + GN_FEATURE_BLOCK < total ? start + GN_FEATURE_BLOCK : total;
     gn_sha256 hash;
     gn_sha256_start(&hash);
-    while (start < end) { /* row by row: rows may have been left out */
+    while (start < end) { /* row by row: rows may have been skipped */
         size_t within = start % row, take = row - within < end - start ? row - within : end - start;
         const float *values = gn_dataset_features(dataset, start / row);
         gn_sha256_add(&hash, (const unsigned char *)values + within, take);

@@ -254,7 +254,7 @@ gerne_status gn_dataset_hold_out(gerne_ctx *ctx, const gn_data_options *options,
         return GERNE_OK;
     if (of_split[GN_VAL]) {
         gn_log(ctx, GERNE_LOG_WARNING,
-               "data.val is left aside: the data has a validation split of %llu samples",
+               "data.val is ignored: the data has a validation split of %llu samples",
                (unsigned long long)of_split[GN_VAL]);
         return GERNE_OK;
     }

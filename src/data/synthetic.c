@@ -56,7 +56,7 @@ static const colour colours[NAMED] = {
 
 typedef struct synthetic {
     gn_source source;
-    uint16_t *y, *a; /* of every row, also of rows that were left out */
+    uint16_t *y, *a; /* of every row, also of rows that were dropped */
     uint64_t seed;
     size_t size;
     double cells[KINDS_MAX][GRID][GRID];

@@ -103,17 +103,17 @@ class Fetch(unittest.TestCase):
         self.assertEqual(self.here("plain.bin"), body)
         self.assertEqual(os.listdir(self.out), ["plain.bin"])
         result = self.fetch(BASE + "/plain.bin", "--sha256", sha(body))  # not fetched again
-        self.assertIn("there already", result.stderr)
+        self.assertIn("already downloaded", result.stderr)
         self.assertEqual(len(LOG), 1)
         result = self.fetch(BASE + "/moved.bin")  # follows, and says that nothing was checked
         self.assertIn(sha(body), result.stderr)
         self.assertEqual(self.here("moved.bin"), body)
 
-    def test_continues_what_broke_off(self):
+    def test_resumes_an_interrupted_download(self):
         body = FILES["/long.bin"] = os.urandom(500000)
         BREAK_AFTER["/long.bin"] = 200000
         result = self.fetch(BASE + "/long.bin", "--sha256", sha(body), code=1)
-        self.assertIn("continues", result.stderr)
+        self.assertIn("to resume it", result.stderr)
         self.assertEqual(os.listdir(self.out), ["long.bin.part"])
         got = len(self.here("long.bin.part"))
         self.assertGreater(got, 0)
@@ -184,7 +184,7 @@ class Fetch(unittest.TestCase):
 
     def test_usage(self):
         self.assertIn("did you mean 'mnist'", self.fetch("mnits", code=2).stderr)
-        self.assertIn("name of a file", self.fetch(BASE + "/", code=2).stderr)
+        self.assertIn("end in a file name", self.fetch(BASE + "/", code=2).stderr)
         self.fetch("file:///etc/passwd", code=2)
         listed = json.loads(self.fetch("--json").stdout)
         self.assertIn("cifar10", [one["name"] for one in listed])

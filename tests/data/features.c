@@ -92,7 +92,7 @@ static void test_npz_names(void **state)
     assert_fails(ctx, GERNE_EDATA, "no array 'land'", gn_dataset_open(ctx, &options, &data));
     assert_string_equal(
         gerne_hint(ctx),
-        "its arrays are 'x', 'y', 'a', 'split', 'unused'; choose one with --data.a");
+        "--data.a NAME names another; its arrays are 'x', 'y', 'a', 'split', 'unused'");
     options.a = NULL;
     options.split = NULL;
     options.x = (gn_texts){two, 2};
@@ -134,7 +134,7 @@ static void test_csv_columns(void **state)
     gn_dataset_close(data);
     options.x = (gn_texts){wrong, 2};
     assert_fails(ctx, GERNE_EDATA, "no column 'f_*'", gn_dataset_open(ctx, &options, &data));
-    assert_non_null(strstr(gerne_hint(ctx), "'w[0]', 'w0'; choose one with --data.x"));
+    assert_non_null(strstr(gerne_hint(ctx), "--data.x NAME names another; its columns are 'id'"));
     test_remove_directory(dir);
     gerne_ctx_close(ctx);
 }

@@ -229,7 +229,7 @@ static void test_bad_mnist(void **state)
                  gn_dataset_open(ctx, &options, &data));
     unsigned char huge[16] = {0, 0, 8, 3, 0xff, 0xff, 0xff, 0xff, 0, 0, 15, 0, 0, 0, 15, 0};
     test_write(ctx, images, huge, sizeof huge);
-    assert_fails(ctx, GERNE_EDATA, "which is too much", gn_dataset_open(ctx, &options, &data));
+    assert_fails(ctx, GERNE_EDATA, "which is too large", gn_dataset_open(ctx, &options, &data));
     static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\3garbage";
     test_write(ctx, images, gzip, sizeof gzip);
     assert_fails(ctx, GERNE_EDATA, "cannot be decompressed", gn_dataset_open(ctx, &options, &data));
