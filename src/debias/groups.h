@@ -52,4 +52,15 @@ uint64_t gn_groups_empty(const gerne_groups *groups); /* how many groups have no
 /* Logs one warning when groups are empty: how many, which first, and what is done about it. */
 void gn_groups_warn_empty(gerne_ctx *ctx, const gerne_groups *groups);
 
+/* How well samples marked as found are those of under-represented groups: means over classes of the
+ * per-class ratios; NaN when there is no such group. pseudo.c */
+typedef struct gn_minority_quality {
+    double precision, recall;
+} gn_minority_quality;
+
+GERNE_CHECKED gerne_status gn_judge_minority(gerne_ctx *ctx, const int32_t *y,
+                                             const int32_t *true_a, const bool *found, size_t n,
+                                             uint32_t classes, uint32_t attributes,
+                                             gn_minority_quality *out);
+
 #endif

@@ -124,45 +124,78 @@ gerne_status gerne_pseudo_assign(gerne_ctx *ctx, const gerne_pseudo *pseudo, dou
     return GERNE_OK;
 }
 
-/* Which attributes of class y are under-represented; returns how many samples have them. */
-static uint64_t find_minority(const gerne_pseudo *pseudo, const int32_t *true_a,
-                              uint32_t attributes, uint32_t y, uint64_t *counts)
+/* Of one class: samples found, those of its minority, and both. */
+typedef struct class_tally {
+    uint64_t found, minority, both;
+} class_tally;
+
+gerne_status gn_judge_minority(gerne_ctx *ctx, const int32_t *y, const int32_t *true_a,
+                               const bool *found, size_t n, uint32_t classes, uint32_t attributes,
+                               gn_minority_quality *out)
 {
-    uint64_t first = pseudo->starts[y], end = pseudo->starts[y + 1], minority = 0;
-    for (uint32_t a = 0; a < attributes; a++)
-        counts[a] = 0;
-    for (uint64_t i = first; i < end; i++)
-        counts[true_a[pseudo->order[i]]]++;
-    for (uint32_t a = 0; a < attributes; a++) {
-        bool minor = gn_is_minority(counts[a], end - first, attributes);
-        minority += minor ? counts[a] : 0;
-        counts[a] = minor; /* from here on a mark */
+    uint64_t *counts, *sizes;
+    class_tally *tallies;
+    *out = (gn_minority_quality){NAN, NAN};
+    GN_TRY(gn_alloc(ctx, (size_t)classes * (attributes + 1), sizeof *counts, "counts", &counts));
+    gerne_status status = gn_alloc(ctx, classes, sizeof *tallies, "counts", &tallies);
+    if (status != GERNE_OK) {
+        gn_free(counts);
+        return status;
     }
-    return minority;
+    sizes = counts + (size_t)classes * attributes;
+    for (size_t i = 0; i < n; i++) {
+        counts[(size_t)y[i] * attributes + (size_t)true_a[i]]++;
+        sizes[y[i]]++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        class_tally *tally = &tallies[y[i]];
+        bool minor = gn_is_minority(counts[(size_t)y[i] * attributes + (size_t)true_a[i]],
+                                    sizes[y[i]], attributes);
+        tally->found += found[i];
+        tally->minority += minor;
+        tally->both += found[i] && minor;
+    }
+    double precision = 0, recall = 0;
+    uint32_t with_found = 0, with_minority = 0;
+    for (uint32_t c = 0; c < classes; c++) {
+        const class_tally *tally = &tallies[c];
+        precision += tally->found ? (double)tally->both / (double)tally->found : 0;
+        recall += tally->minority ? (double)tally->both / (double)tally->minority : 0;
+        with_found += tally->found > 0;
+        with_minority += tally->minority > 0;
+    }
+    if (with_minority) {
+        out->precision = with_found ? precision / with_found : NAN;
+        out->recall = recall / with_minority;
+    }
+    gn_free(counts);
+    gn_free(tallies);
+    return GERNE_OK;
 }
 
-static gerne_status judge_one(gerne_ctx *ctx, const gerne_pseudo *pseudo, const int32_t *true_a,
-                              uint32_t attributes, double t, bool round_up, uint64_t *marks,
-                              gerne_pseudo_quality *out)
+/* The labels that the samples were sorted by. */
+static void fill_classes(const gerne_pseudo *pseudo, int32_t *y)
 {
-    *out = (gerne_pseudo_quality){.t = t};
-    double precision = 0, recall = 0;
-    uint32_t with_minority = 0;
-    for (uint32_t y = 0; y < pseudo->classes; y++) {
-        uint64_t hard, found = 0;
-        GN_TRY(hard_count(ctx, pseudo, y, t, round_up, &hard));
-        uint64_t minority = find_minority(pseudo, true_a, attributes, y, marks);
-        for (uint64_t i = 0; i < hard; i++)
-            found += marks[true_a[pseudo->order[pseudo->starts[y] + i]]];
-        out->hard += hard;
-        precision += (double)found / (double)hard;
-        if (minority > 0) {
-            recall += (double)found / (double)minority;
-            with_minority++;
-        }
+    for (uint32_t c = 0; c < pseudo->classes; c++)
+        for (uint64_t i = pseudo->starts[c]; i < pseudo->starts[c + 1]; i++)
+            y[pseudo->order[i]] = (int32_t)c;
+}
+
+static gerne_status judge_one(gerne_ctx *ctx, const gerne_pseudo *pseudo, const int32_t *y,
+                              const int32_t *true_a, uint32_t attributes, bool round_up, int32_t *a,
+                              bool *found, gerne_pseudo_quality *out)
+{
+    gn_minority_quality quality;
+    GN_TRY(gerne_pseudo_assign(ctx, pseudo, out->t, round_up, a));
+    out->hard = 0;
+    for (size_t i = 0; i < pseudo->n; i++) {
+        found[i] = a[i] == 0;
+        out->hard += found[i];
     }
-    out->precision = with_minority ? precision / pseudo->classes : NAN;
-    out->recall = with_minority ? recall / with_minority : NAN;
+    GN_TRY(
+        gn_judge_minority(ctx, y, true_a, found, pseudo->n, pseudo->classes, attributes, &quality));
+    out->precision = quality.precision;
+    out->recall = quality.recall;
     return GERNE_OK;
 }
 
@@ -174,11 +207,18 @@ gerne_status gerne_pseudo_judge(gerne_ctx *ctx, const gerne_pseudo *pseudo, cons
         if (true_a[i] < 0 || (uint32_t)true_a[i] >= attributes)
             return gn_fail(ctx, GERNE_EUSAGE, "sample %zu has attribute %d, outside 0..%d", i,
                            true_a[i], (int)attributes - 1);
-    uint64_t *marks;
-    GN_TRY(gn_alloc(ctx, attributes, sizeof *marks, "pseudo-attributes", &marks));
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < count && status == GERNE_OK; i++)
-        status = judge_one(ctx, pseudo, true_a, attributes, t[i], round_up, marks, &out[i]);
-    gn_free(marks);
+    int32_t *labels;
+    bool *found;
+    GN_TRY(gn_alloc(ctx, 2 * pseudo->n, sizeof *labels, "pseudo-attributes", &labels));
+    gerne_status status = gn_alloc(ctx, pseudo->n, sizeof *found, "pseudo-attributes", &found);
+    if (status == GERNE_OK)
+        fill_classes(pseudo, labels);
+    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+        out[i] = (gerne_pseudo_quality){.t = t[i]};
+        status = judge_one(ctx, pseudo, labels, true_a, attributes, round_up, labels + pseudo->n,
+                           found, &out[i]);
+    }
+    gn_free(labels);
+    gn_free(found);
     return status;
 }

@@ -117,6 +117,7 @@ typedef struct gn_block {
 
 gn_block gn_store_block(const gn_store *store);
 gn_block gn_store_part(const gn_store *store, int graph);
+gn_block gn_store_parameter_block(const gn_store *store, int index); /* a trained one, padded */
 float *gn_store_statistics(const gn_store *store, size_t *size);
 
 /* ---- programs ---- */

@@ -140,6 +140,13 @@ gn_block gn_store_part(const gn_store *store, int graph)
     return (gn_block){store->values + part->start, store->gradients + part->start, part->size};
 }
 
+gn_block gn_store_parameter_block(const gn_store *store, int index)
+{
+    const gn_stored *stored = &store->parameters[index];
+    return (gn_block){store->values + stored->offset, store->gradients + stored->offset,
+                      stored->description->size / sizeof(float)};
+}
+
 float *gn_store_statistics(const gn_store *store, size_t *size)
 {
     *size = store->statistics_size;

@@ -6,23 +6,17 @@
  *     L_ext = L_lb + beta (L_lb - L_b)
  *     update with the gradient of L_ext
  *
- * Algorithm 2, attributes unknown: a biased model is trained on class-balanced batches with a tenth
- * of the learning rate and twice the weight decay; per class the fraction t of training samples
- * that it gives the least probability of their class become pseudo-attribute 0, the rest 1; then
- * algorithm 1 with these groups.
+ * Algorithm 2, attributes unknown: groups come from an estimator, by default a biased model
+ * (estimator_biased.c); then algorithm 1 with these groups.
  */
 #include <math.h>
 
 #include "methods/extrapolation.h"
-#include "nn/loss.h"
-
-enum { PSEUDO_GROUPS = 2 };
 
 typedef struct gerne_options {
-    double c, beta, t;
+    double c, beta;
     bool share_majority, beyond_bounds;
-    int rounding, t_rounding;
-    const char *biased;
+    int rounding;
 } gerne_options;
 
 #define OPTION(key) offsetof(gerne_options, key)
@@ -33,50 +27,13 @@ static const gn_option options[] = {
      .help = "how far the less biased batch goes from the data towards balance"},
     {"beta", GN_REAL, OPTION(beta), .fallback = "1", .min = -100, .max = 100, .flags = GN_TUNABLE,
      .help = "how far to extrapolate; 1/c - 1 balances, 'gerne bounds' gives the limits"},
-    {"t", GN_REAL, OPTION(t), .fallback = "0.01", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX,
-     .help = "attributes unknown: the fraction of each class that is called hard"},
     {"share_majority", GN_BOOL, OPTION(share_majority), .fallback = "false",
      .help = "the two batches share samples: same mean, less variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
      .help = "numbers of samples per group: right on average, or rounded"},
-    {"t_rounding", GN_CHOICE, OPTION(t_rounding), .fallback = "floor", .choices = "floor|ceil",
-     .help = "how t times the size of a class becomes a number of samples"},
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
      .help = "warn instead of refusing a beta outside its bounds"},
-    {"biased", GN_TEXT, OPTION(biased), .flags = GN_NO_HASH,
-     .help = "attributes unknown: a run of the same data whose biased model is reused"},
 };
-
-typedef struct gerne_state {
-    gn_extrapolation extrapolation;
-    float *scores; /* [n]: the biased model's probability of the right class */
-} gerne_state;
-
-static bool trains_biased_model(const gn_run *run)
-{
-    return !run->known && run->stage_index == 0;
-}
-
-static int stages(const gn_run *run, gn_stage *list)
-{
-    const gerne_options *given = run->options;
-    const gn_stage biased = {.name = "biased",
-                             .lr_factor = 0.1,
-                             .decay_factor = 2,
-                             .networks = 1,
-                             .keep = GN_KEEP_BALANCED_ACC,
-                             .table = "scores",
-                             .from = given->biased};
-    const gn_stage main = {.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
-    if (run->known) {
-        list[0] = main;
-        return 1;
-    }
-    list[0] = biased;
-    list[1] = main;
-    return 2;
-}
 
 static unsigned beta_flags(const gn_run *run)
 {
@@ -85,85 +42,20 @@ static unsigned beta_flags(const gn_run *run)
            (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
 }
 
-/* Which samples are hard is not known before the biased model is trained; how many, is. */
-static gerne_status check_pseudo_groups(gn_run *run)
-{
-    const gerne_options *given = run->options;
-    int64_t *counts;
-    gerne_groups *groups;
-    GN_TRY(gn_run_alloc(run, 2 * (size_t)run->classes, sizeof *counts, &counts));
-    for (uint32_t y = 0; y < run->classes; y++) {
-        double n = (double)gerne_groups_count(run->groups, y, 0);
-        double hard = given->t_rounding == 1 ? ceil(given->t * n) : floor(given->t * n);
-        counts[2 * y] = hard < 1 ? 1 : (int64_t)hard;
-        counts[2 * y + 1] = (int64_t)n - counts[2 * y];
-        if (counts[2 * y + 1] < 1)
-            return GERNE_OK; /* said when the pseudo-groups are made, with the class's name */
-    }
-    GN_TRY(gerne_groups_from_counts(run->ctx, counts, run->classes, 2, &groups));
-    gerne_status status =
-        gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
-    gerne_groups_close(groups);
-    return status;
-}
-
 static gerne_status check(gn_run *run)
 {
     const gerne_options *given = run->options;
-    if (!run->known)
-        return check_pseudo_groups(run);
-    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(run));
-}
-
-static gerne_status report_quality(gn_run *run, const gerne_pseudo *pseudo)
-{
-    const gerne_options *given = run->options;
-    gerne_pseudo_quality quality = {.precision = (double)NAN, .recall = (double)NAN};
-    bool round_up = given->t_rounding == 1;
-    if (run->true_a && run->true_attributes > 1)
-        GN_TRY(gerne_pseudo_judge(run->ctx, pseudo, run->true_a, run->true_attributes, &given->t, 1,
-                                  round_up, &quality));
-    run->pseudo.precision = quality.precision;
-    run->pseudo.recall = quality.recall;
-    return GERNE_OK;
-}
-
-/* Hard (0) and easy (1) samples by the scores of the biased model. */
-static gerne_status make_pseudo_groups(gn_run *run, const float *scores)
-{
-    const gerne_options *given = run->options;
-    gerne_pseudo *pseudo;
-    int32_t *a;
-    GN_TRY(gn_run_alloc(run, run->n, sizeof *a, &a));
-    GN_TRY(gerne_pseudo_new(run->ctx, run->y, scores, run->n, run->classes, &pseudo));
-    gerne_status status =
-        gerne_pseudo_assign(run->ctx, pseudo, given->t, given->t_rounding == 1, a);
-    if (status == GERNE_OK)
-        status = report_quality(run, pseudo);
-    gerne_pseudo_close(pseudo);
-    GN_TRY(status);
-    run->pseudo.made = true;
-    run->pseudo.t = given->t;
-    run->pseudo.n = 0;
-    for (size_t i = 0; i < run->n; i++)
-        run->pseudo.n += a[i] == 0;
-    static const char *const names[PSEUDO_GROUPS] = {"hard", "easy"};
-    return gn_run_regroup(run, a, PSEUDO_GROUPS, names);
+    const gerne_groups *groups = run->expected ? run->expected : run->groups;
+    if (run->estimator && !run->expected)
+        return GERNE_OK; /* sizes are not known yet */
+    return gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
 }
 
 static gerne_status start(gn_run *run)
 {
     const gerne_options *given = run->options;
-    gerne_state *state = run->state;
-    if (!run->known)
-        GN_TRY(gn_run_table(run, "scores", run->n, 0, &state->scores));
-    if (trains_biased_model(run))
-        return gn_extrapolation_start(run, &state->extrapolation,
-                                      &(gn_extrapolation_options){.c = 1, .beta = -1});
-    if (!run->known)
-        GN_TRY(make_pseudo_groups(run, state->scores));
     return gn_extrapolation_start(
-        run, &state->extrapolation,
+        run, run->state,
         &(gn_extrapolation_options){.c = given->c,
                                     .beta = given->beta,
                                     .share_majority = given->share_majority,
@@ -172,35 +64,21 @@ static gerne_status start(gn_run *run)
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    gerne_state *state = run->state;
     (void)k;
-    return gn_extrapolation_plan(run, &state->extrapolation, plan);
+    return gn_extrapolation_plan(run, run->state, plan);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 {
-    gerne_state *state = run->state;
     (void)k;
-    return gn_extrapolation_step(run, &state->extrapolation, batches);
-}
-
-static gerne_status finish(gn_run *run)
-{
-    gerne_state *state = run->state;
-    float *logits;
-    GN_TRY(gn_run_alloc(run, run->n * run->classes, sizeof *logits, &logits));
-    GN_TRY(gn_run_predict(run, 0, logits));
-    gn_softmax(logits, run->n, run->classes);
-    for (size_t i = 0; i < run->n; i++)
-        state->scores[i] = logits[i * run->classes + (size_t)run->y[i]];
-    return GERNE_OK;
+    return gn_extrapolation_step(run, run->state, batches);
 }
 
 static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
 {
     const gerne_options *given = run->options;
     gerne_bounds bounds;
-    if (trains_biased_model(run) || gerne_bounds_of(run->ctx, run->groups, given->c, &bounds))
+    if (gerne_bounds_of(run->ctx, run->groups, given->c, &bounds))
         return GERNE_OK;
     double share = (double)NAN;
     if (bounds.binds) {
@@ -223,18 +101,16 @@ const gn_method gn_method_gerne = {
     .name = "gerne",
     .paper = "GERNE, ICCV 2025",
     .summary = "extrapolates from a biased to a less biased batch's gradient, and beyond",
-    .attributes = GN_ATTRIBUTES_GUESSED,
-    .guessed_attributes = PSEUDO_GROUPS,
+    .attributes = GN_ATTRIBUTES_GROUPS,
+    .default_estimator = "biased",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(gerne_options),
-    .state_size = sizeof(gerne_state),
-    .stages = stages,
+    .state_size = sizeof(gn_extrapolation),
     .check = check,
     .start = start,
     .plan = plan,
     .step = step,
-    .finish = finish,
     .watch = gn_extrapolation_watch,
     .explain = explain,
 };

@@ -123,7 +123,7 @@ static gerne_status finish(gn_run *run)
     uint32_t *list;
     GN_TRY(gn_run_alloc(run, run->n * run->classes, sizeof *logits, &logits));
     GN_TRY(gn_run_alloc(run, run->n, sizeof *list, &list));
-    GN_TRY(gn_run_predict(run, 0, logits));
+    GN_TRY(gn_run_infer(run, 0, GN_SET_TRAIN, logits, NULL));
     size_t count = gn_error_set(logits, run->y, run->n, run->classes, list);
     for (size_t i = 0; i < count; i++)
         state->errors[list[i]] = 1;

@@ -1,4 +1,4 @@
-/* list.c - all methods: a new file becomes a method by its line here. */
+/* list.c - all methods and estimators: a new file becomes one by its line here. */
 #include <string.h>
 
 #include "base/text.h"
@@ -6,29 +6,46 @@
 
 extern const gn_method gn_method_erm, gn_method_resampling, gn_method_gerne, gn_method_sw,
     gn_method_groupdro, gn_method_lff, gn_method_jtt;
+extern const gn_method gn_estimator_biased;
 
 const gn_method *const gn_methods[] = {
     &gn_method_gerne,    &gn_method_erm, &gn_method_resampling, &gn_method_sw,
     &gn_method_groupdro, &gn_method_lff, &gn_method_jtt,        NULL,
 };
 
-gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **out)
+const gn_method *const gn_estimators[] = {
+    &gn_estimator_biased,
+    NULL,
+};
+
+static gerne_status find(gerne_ctx *ctx, const gn_method *const *list, const char *kind,
+                         const char *key, const char *name, const gn_method **out)
 {
     enum { NAMES_MAX = 64 };
     const char *names[NAMES_MAX];
     size_t count = 0;
-    for (; count < NAMES_MAX && gn_methods[count]; count++) {
-        names[count] = gn_methods[count]->name;
+    for (; count < NAMES_MAX && list[count]; count++) {
+        names[count] = list[count]->name;
         if (strcmp(names[count], name) == 0) {
-            *out = gn_methods[count];
+            *out = list[count];
             return GERNE_OK;
         }
     }
     const char *nearest = gn_nearest(name, names, count);
-    gn_fail(ctx, GERNE_EUSAGE, "method.name: there is no method '%s'", name);
+    gn_fail(ctx, GERNE_EUSAGE, "%s: there is no %s '%s'", key, kind, name);
     if (nearest)
         gn_hint(ctx, "did you mean '%s'?", nearest);
     else
         gn_hint(ctx, "'gerne methods' lists them");
     return GERNE_EUSAGE;
+}
+
+gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **out)
+{
+    return find(ctx, gn_methods, "method", "method.name", name, out);
+}
+
+gerne_status gn_estimator_find(gerne_ctx *ctx, const char *name, const gn_method **out)
+{
+    return find(ctx, gn_estimators, "estimator", "method.estimator", name, out);
 }

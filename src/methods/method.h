@@ -1,6 +1,7 @@
 /* method.h - what a method is, and what it sees of a run.
  *
- * A method is one file with a static descriptor, named in list.c. Two hooks carry the work:
+ * A method is one file with a static descriptor, named in list.c; so is an estimator of groups, for
+ * runs whose attributes are unknown. Two hooks carry the work:
  *
  *   plan   names the batches of step k, a pure function of the seed, k and what start made, so that
  *          samples can be fetched ahead and a resumed run needs no state of the drawing
@@ -15,7 +16,7 @@
 #include "base/option.h"
 #include "nn/pass.h"
 
-enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 2, GN_STAGES_MAX = 2 };
+enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 3, GN_STAGES_MAX = 8 };
 
 /* One batch of a step: the step's draw from a sampler, or a list of samples. */
 typedef struct gn_request {
@@ -49,6 +50,15 @@ typedef enum gn_keep {
     GN_KEEP_BALANCED_ACC, /* the best class-balanced accuracy on validation */
 } gn_keep;
 
+/* What network 0 starts from. */
+typedef enum gn_start {
+    GN_START_CONFIGURED,   /* model.weights, or fresh weights */
+    GN_START_PREVIOUS,     /* the kept weights of the stage before */
+    GN_START_PREVIOUS_BODY /* their body; the head is fresh */
+} gn_start;
+
+typedef struct gn_method gn_method;
+
 /* A part of a run with networks and a budget of its own. */
 typedef struct gn_stage {
     const char *name;
@@ -56,9 +66,14 @@ typedef struct gn_stage {
     double epochs;                  /* budget; 0: that of the run */
     double share;                   /* when above 0: this share of the run's budget instead */
     int networks;                   /* that train; network 0 predicts */
+    const gn_model_options *models[GN_NETWORKS_MAX]; /* NULL: as configured; lent */
+    gn_start start;                                  /* of network 0 */
+    bool head_only;     /* bodies do not train; they run in inference mode */
+    bool on_validation; /* trains on the validation split: run->n, y, a are its */
     gn_keep keep;
-    const char *table; /* what the stage is for: a table that other runs may reuse; or NULL */
-    const char *from;  /* a run directory to take that table from; or NULL */
+    const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
+    const char *from;       /* a run directory to take that table from; or NULL */
+    const gn_method *owner; /* whose hooks carry it: the method or its estimator; set by the run */
 } gn_stage;
 
 typedef struct gn_pseudo_report {
@@ -68,29 +83,30 @@ typedef struct gn_pseudo_report {
     double precision, recall; /* NaN when the truth is not known */
 } gn_pseudo_report;
 
-typedef struct gn_method gn_method;
-
 /* What a method may read of its run, and the few fields that start may set. */
 typedef struct gn_run {
     gerne_ctx *ctx;
     const gn_method *method;
-    const void *options; /* of the method */
-    void *state;         /* method->state_size bytes, zeroed before every start */
-    uint64_t seed;       /* of this stage */
-    size_t n;            /* training samples */
+    const gn_method *estimator; /* that finds the groups when attributes are unknown; or NULL */
+    const void *options;        /* of the hook's owner: the method or the estimator */
+    void *state;                /* owner->state_size bytes, zeroed before every start */
+    uint64_t seed;              /* of this stage */
+    size_t n;                   /* training samples */
     uint32_t classes, attributes;
     const int32_t *y, *a;  /* [n]; a is 0 everywhere when attributes are unknown */
     const int32_t *true_a; /* [n], or NULL when the data has no attributes; for reports */
     uint32_t true_attributes;
-    const gerne_groups *groups; /* of y and a */
-    bool known;                 /* method.attributes */
-    uint32_t per_class;         /* samples of each class in a batch by law */
-    uint32_t batch;             /* samples of a plain batch */
-    bool coupled;               /* a batch must be run whole: batch normalisation trains */
-    bool fixed;                 /* a sample's forward pass is always the same: no augmentation,
-                                   no dropout */
-    bool concatenate;           /* coupled batches run as one: model.bn concat */
-    bool diagnose;              /* this step: log norms and cosine of gradients, if it has two */
+    const gerne_groups *groups;   /* of y and a */
+    const gerne_groups *expected; /* in check: sizes of the groups that the estimator will find;
+                                     NULL when attributes are known or it cannot tell */
+    bool known;                   /* method.attributes */
+    uint32_t per_class;           /* samples of each class in a batch by law */
+    uint32_t batch;               /* samples of a plain batch */
+    bool coupled;                 /* a batch must be run whole: batch normalisation trains */
+    bool fixed;                   /* a sample's forward pass is always the same: no augmentation,
+                                     no dropout */
+    bool concatenate;             /* coupled batches run as one: model.bn concat */
+    bool diagnose;                /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
     int64_t steps; /* of this stage */
@@ -104,9 +120,8 @@ typedef struct gn_run {
 } gn_run;
 
 typedef enum gn_attribute_need {
-    GN_ATTRIBUTES_UNUSED,  /* the method does not look at them */
-    GN_ATTRIBUTES_GROUPS,  /* needs them; unknown ones make every class one group */
-    GN_ATTRIBUTES_GUESSED, /* needs them, and has a way of its own when they are unknown */
+    GN_ATTRIBUTES_UNUSED, /* the method does not look at them */
+    GN_ATTRIBUTES_GROUPS, /* uses groups: of the attributes, of an estimator, or classes */
 } gn_attribute_need;
 
 struct gn_method {
@@ -115,8 +130,8 @@ struct gn_method {
     const gn_option *options;
     size_t option_count, options_size;
     size_t state_size;
-    bool plain_batches;          /* draws run->batch samples, not run->per_class of each class */
-    uint32_t guessed_attributes; /* GN_ATTRIBUTES_GUESSED: how many there will be */
+    bool plain_batches;            /* draws run->batch samples, not run->per_class of each class */
+    const char *default_estimator; /* when attributes are unknown; NULL: none */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
     int (*stages)(const gn_run *run, gn_stage *stages);
@@ -134,13 +149,25 @@ struct gn_method {
     /* When training diverges: appends the reason (after "; ") and what to do about it beside
      * lowering train.lr (after " or "). May be NULL. */
     gerne_status (*explain)(const gn_run *run, gn_text *reason, gn_text *remedy);
+
+    /* ---- estimators of groups, which are methods of a list of their own ---- */
+
+    uint32_t (*attributes_found)(const gn_run *run); /* how many there will be in each class */
+    /* Before training: counts[classes][attributes_found]; false when they cannot be told. Or NULL.
+     */
+    bool (*expect)(const gn_run *run, int64_t *counts);
+    /* After its stages, and again whenever a run is resumed after them: gives the groups, by
+     * gn_run_regroup, from the tables that the stages have left. */
+    gerne_status (*groups)(gn_run *run);
 };
 
-/* Ends with a NULL. */
-extern const gn_method *const gn_methods[];
+/* End with a NULL. */
+extern const gn_method *const gn_methods[], *const gn_estimators[];
 
 /* GERNE_EUSAGE with the nearest name when there is none. */
 GERNE_CHECKED gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **out);
+GERNE_CHECKED gerne_status gn_estimator_find(gerne_ctx *ctx, const char *name,
+                                             const gn_method **out);
 
 /* ---- services ---- */
 
@@ -183,11 +210,56 @@ GERNE_CHECKED gerne_status gn_run_sampler(gn_run *run, const gerne_groups *group
 GERNE_CHECKED gerne_status gn_run_groups(gn_run *run, const int32_t *y, const int32_t *a, size_t n,
                                          uint32_t attributes, const gerne_groups **out);
 
-/* From now on the run's groups are those of a[n] (copied). names[attributes] may be NULL. */
-GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes,
-                                          const char *const *names);
+typedef struct gn_grouping {
+    const int32_t *a; /* [n] of the training split, copied */
+    uint32_t attributes;
+    const char *const *names; /* [attributes], or NULL */
+    const bool *minority; /* [attributes]: which stand for the minority; NULL: by their shares */
+} gn_grouping;
 
-/* Logits [n][classes] of the training samples by network i: in inference mode, not augmented. */
-GERNE_CHECKED gerne_status gn_run_predict(gn_run *run, int i, float *logits);
+/* From now on the run's groups are these. Where the truth is known, run->pseudo says how well the
+ * minority was found; nothing else ever looks at it. */
+GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping);
+
+typedef enum gn_sample_set { GN_SET_TRAIN, GN_SET_VALIDATION } gn_sample_set;
+
+/* The labels of a split: a is what the method may see of the attributes (0 when they are unknown).
+ * Borrowed. */
+typedef struct gn_labelled {
+    size_t n;
+    const int32_t *y, *a;
+    uint32_t attributes;
+} gn_labelled;
+gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set);
+
+/* What network i says about the samples of a split, in inference mode and not augmented: logits
+ * [n][classes] and features [n][gn_run_width]; either may be NULL. */
+GERNE_CHECKED gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits,
+                                        float *features);
+size_t gn_run_width(gn_run *run, int i); /* of the features of network i */
+
+/* The head of network i: [classes][width] and [classes], in plain order. */
+GERNE_CHECKED gerne_status gn_run_get_head(gn_run *run, int i, float *weights, float *bias);
+GERNE_CHECKED gerne_status gn_run_set_head(gn_run *run, int i, const float *weights,
+                                           const float *bias);
+/* Its weights without the bias where they lie, for penalties: values and gradients element by
+ * element in an order of their own; padding is zero. */
+gn_block gn_run_head_weights(gn_run *run, int i);
+
+/* ---- body and head apart, for methods that edit features; batches run whole ---- */
+
+/* Forward of the body in training mode; features [batch][width] stay until its next pass. */
+GERNE_CHECKED gerne_status gn_run_body_forward(gn_run *run, int i, gn_minibatch *batch,
+                                               const float **features);
+/* Forward of the head; rows after the batch's samples are ignored. logits [count][classes]. */
+GERNE_CHECKED gerne_status gn_run_head_forward(gn_run *run, int i, const float *features,
+                                               size_t count, const float **logits);
+/* Backward of the last head_forward; *feature_gradient [count][width] is borrowed, NULL when bodies
+ * do not train. */
+GERNE_CHECKED gerne_status gn_run_head_backward(gn_run *run, int i, const float *logit_gradient,
+                                                size_t count, bool accumulate,
+                                                const float **feature_gradient);
+GERNE_CHECKED gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradient,
+                                                size_t count, bool accumulate);
 
 #endif

@@ -327,11 +327,19 @@ const float *gn_features(const gn_network *n)
 
 gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *features)
 {
-    memcpy(gn_program_input(n->head, GN_FIELD_FEATURES), features ? features : gn_features(n),
-           (size_t)(n->batch * n->features) * sizeof(float));
+    return gn_head_forward_rows(ctx, n, features, (size_t)n->batch);
+}
+
+gerne_status gn_head_forward_rows(gerne_ctx *ctx, gn_network *n, const float *features,
+                                  size_t count)
+{
+    float *input = gn_program_input(n->head, GN_FIELD_FEATURES);
+    size_t used = count * (size_t)n->features, all = (size_t)(n->batch * n->features);
+    memcpy(input, features ? features : gn_features(n), used * sizeof *input);
+    memset(input + used, 0, (all - used) * sizeof *input);
     if (n->drops) {
         draw_masks(n);
-        apply_masks(n, gn_program_input(n->head, GN_FIELD_FEATURES));
+        apply_masks(n, input);
     }
     return gn_program_forward(ctx, n->head);
 }
@@ -381,15 +389,22 @@ float *gn_own_feature_gradient(gn_network *n)
 
 gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *n, const float *gradient, bool accumulate)
 {
-    size_t size = (size_t)(n->batch * n->features);
+    return gn_body_backward_rows(ctx, n, gradient, (size_t)n->batch, accumulate);
+}
+
+gerne_status gn_body_backward_rows(gerne_ctx *ctx, gn_network *n, const float *gradient,
+                                   size_t count, bool accumulate)
+{
+    size_t used = count * (size_t)n->features, all = (size_t)(n->batch * n->features);
     bool own = n->own_counts;
     n->own_counts = false;
     if (n->body_mode == GN_MODE_INFER)
         return GERNE_OK;
     float *output = gn_program_output_gradient(n->body);
-    memcpy(output, gradient ? gradient : gn_feature_gradient(n), size * sizeof *output);
+    memcpy(output, gradient ? gradient : gn_feature_gradient(n), used * sizeof *output);
+    memset(output + used, 0, (all - used) * sizeof *output);
     if (own)
-        for (size_t i = 0; i < size; i++)
+        for (size_t i = 0; i < used; i++)
             output[i] += n->own_gradient[i];
     return gn_program_backward(ctx, n->body, accumulate);
 }

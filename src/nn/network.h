@@ -60,6 +60,8 @@ const float *gn_features(const gn_network *network); /* [batch][features], after
  * some of them and scale the others up. */
 GERNE_CHECKED gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *network,
                                            const float *features);
+GERNE_CHECKED gerne_status gn_head_forward_rows(gerne_ctx *ctx, gn_network *network,
+                                                const float *features, size_t count);
 const float *gn_logits(const gn_network *network); /* [batch][classes] */
 
 float *gn_logit_gradient(gn_network *network); /* [batch][classes], to be filled */
@@ -74,6 +76,11 @@ float *gn_own_feature_gradient(gn_network *network);
 /* gradient: [batch][features], or NULL for that of the head. Does nothing for a frozen body. */
 GERNE_CHECKED gerne_status gn_body_backward(gerne_ctx *ctx, gn_network *network,
                                             const float *gradient, bool accumulate);
+
+/* The same with count rows of features or gradients; the rest of the batch is zero. */
+GERNE_CHECKED gerne_status gn_body_backward_rows(gerne_ctx *ctx, gn_network *network,
+                                                 const float *gradient, size_t count,
+                                                 bool accumulate);
 
 /* The parameters that train: all, or those of the part that is not frozen. */
 gn_block gn_network_trained(const gn_network *network);

@@ -73,7 +73,7 @@ static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metri
 /* The method may know a mean loss that forebodes ill; said once. */
 static gerne_status watch(gn_trainer *t, double mean)
 {
-    const gn_method *method = t->run.method;
+    const gn_method *method = t->run.stage->owner;
     gn_text warning = {0};
     if (t->at.warned || !method->watch)
         return GERNE_OK;

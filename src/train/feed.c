@@ -162,7 +162,7 @@ static gerne_status draw_all(gn_feed *f, feed_slot *s, int64_t k)
     gn_run *run = f->run;
     s->plan = (gn_plan){0};
     s->k = -1;
-    GN_TRY(run->method->plan(run, k, &s->plan));
+    GN_TRY(run->stage->owner->plan(run, k, &s->plan));
     size_t total = 0, first = 0;
     for (size_t r = 0; r < s->plan.count; r++) {
         const gn_request *request = &s->plan.batches[r];

@@ -15,6 +15,10 @@
 static const gn_option method_table[] = {
     {"name", GN_TEXT, METHOD(name), .fallback = "gerne",
      .help = "the method; 'gerne methods' lists them"},
+    {"estimator", GN_TEXT, METHOD(estimator), .fallback = "auto",
+     .help =
+         "attributes unknown: what finds the groups ('gerne methods' lists estimators), or none "
+         "for classes; auto is the method's default"},
     {"attributes", GN_CHOICE, METHOD(attributes), .fallback = "known", .choices = "known|unknown",
      .help = "whether training may see the attributes"},
 };
@@ -96,24 +100,32 @@ static gerne_status add_after_method(gerne_ctx *ctx, gn_config *config, gn_run_c
                          COUNT(select_table), &target->select);
 }
 
-gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *config, gn_arena *arena,
-                                    gn_run_config *target)
+static gerne_status describe_list(gerne_ctx *ctx, gn_config *config, gn_arena *arena,
+                                  const char *kind, const gn_method *const *list)
 {
-    GN_TRY(add_before_method(ctx, config, target));
-    for (size_t i = 0; gn_methods[i]; i++) {
-        const gn_method *m = gn_methods[i];
+    for (size_t i = 0; list[i]; i++) {
+        const gn_method *m = list[i];
         if (!m->option_count)
             continue;
         gn_text words = {0};
         void *values;
         const char *summary;
-        GN_TRY(gn_text_add(ctx, &words, "Method %s", m->name));
+        GN_TRY(gn_text_add(ctx, &words, "%s %s", kind, m->name));
         gerne_status status = gn_arena_copy_text(ctx, arena, words.bytes, &summary);
         gn_text_free(&words);
         GN_TRY(status);
         GN_TRY(gn_arena_alloc(ctx, arena, 1, m->options_size, &values));
         GN_TRY(gn_config_add(ctx, config, "method", summary, m->options, m->option_count, values));
     }
+    return GERNE_OK;
+}
+
+gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *config, gn_arena *arena,
+                                    gn_run_config *target)
+{
+    GN_TRY(add_before_method(ctx, config, target));
+    GN_TRY(describe_list(ctx, config, arena, "Method", gn_methods));
+    GN_TRY(describe_list(ctx, config, arena, "Estimator", gn_estimators));
     return add_after_method(ctx, config, target);
 }
 
@@ -167,6 +179,10 @@ static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings
         if (has_option(gn_methods[i], key + 7))
             status =
                 gn_text_add(ctx, &owners, "%s%s", owners.size ? ", " : "", gn_methods[i]->name);
+    for (size_t i = 0; gn_estimators[i] && status == GERNE_OK; i++)
+        if (has_option(gn_estimators[i], key + 7))
+            status = gn_text_add(ctx, &owners, "%sestimator %s", owners.size ? ", " : "",
+                                 gn_estimators[i]->name);
     if (status == GERNE_OK && owners.size)
         gn_hint(ctx, "the method is %s, '%s' belongs to: %s", c->method->name, key, owners.bytes);
     gn_text_free(&owners);
@@ -217,6 +233,24 @@ static void forget_yielded(gn_run_config *c)
         t->per_class = 0;
 }
 
+/* Its options join the section of the method. */
+static gerne_status add_estimator(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
+                                  const gn_settings *flags)
+{
+    const char *name = value_of(flags, "method.estimator");
+    name = name ? name : value_of(file, "method.estimator");
+    if (!name || strcmp(name, "auto") == 0)
+        name = c->method->default_estimator;
+    if (!name || strcmp(name, "none") == 0)
+        return GERNE_OK;
+    GN_TRY(gn_estimator_find(ctx, name, &c->estimator));
+    const gn_method *e = c->estimator;
+    GN_TRY(gn_arena_alloc(ctx, gn_config_arena(c->config), 1, e->options_size ? e->options_size : 1,
+                          &c->estimator_options));
+    return gn_config_add(ctx, c->config, "method", method_words, e->options, e->option_count,
+                         c->estimator_options);
+}
+
 static gerne_status fill(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
                          const gn_settings *flags)
 {
@@ -230,6 +264,7 @@ static gerne_status fill(gerne_ctx *ctx, gn_run_config *c, const gn_settings *fi
                           &c->method_options));
     GN_TRY(gn_config_add(ctx, c->config, "method", method_words, c->method->options,
                          c->method->option_count, c->method_options));
+    GN_TRY(add_estimator(ctx, c, file, flags));
     GN_TRY(add_after_method(ctx, c->config, c));
     GN_TRY(apply(ctx, c, file, flags));
     forget_yielded(c);

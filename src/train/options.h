@@ -12,7 +12,7 @@ typedef enum gn_average { GN_AVERAGE_NONE, GN_AVERAGE_EMA, GN_AVERAGE_TAIL } gn_
 typedef enum gn_select_split { GN_SELECT_VAL, GN_SELECT_TEST } gn_select_split;
 
 typedef struct gn_method_options {
-    const char *name;
+    const char *name, *estimator;
     int attributes;
 } gn_method_options;
 
@@ -43,6 +43,8 @@ typedef struct gn_run_config {
     gn_method_options method_choice;
     const gn_method *method;
     void *method_options;
+    const gn_method *estimator; /* for attributes that are unknown; NULL: none */
+    void *estimator_options;
     gn_train_options train;
     gn_select_options select;
     gn_top_options top;

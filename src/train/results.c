@@ -90,15 +90,23 @@ static json_t *option_json(const gn_option *option, const void *target)
     }
 }
 
+static void add_options(json_t *object, const gn_method *m, const void *options)
+{
+    for (size_t i = 0; m && i < m->option_count; i++)
+        if (!(m->options[i].flags & GN_NO_HASH))
+            json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
+}
+
 static json_t *method_options_json(const gn_trainer *t)
 {
-    const gn_method *m = t->run.method;
+    const gn_run *run = &t->run;
     json_t *object = json_object();
-    json_object_set_new(object, "attributes", json_string(t->run.known ? "known" : "unknown"));
-    for (size_t i = 0; i < m->option_count; i++)
-        if (!(m->options[i].flags & GN_NO_HASH))
-            json_object_set_new(object, m->options[i].name,
-                                option_json(&m->options[i], t->config->method_options));
+    json_object_set_new(object, "attributes", json_string(run->known ? "known" : "unknown"));
+    if (!run->known)
+        json_object_set_new(object, "estimator",
+                            json_string(run->estimator ? run->estimator->name : "none"));
+    add_options(object, run->method, t->config->method_options);
+    add_options(object, t->config->estimator, t->config->estimator_options);
     return object;
 }
 

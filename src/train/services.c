@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "debias/groups.h"
 #include "train/trainer.h"
 
 static gn_trainer *trainer_of(gn_run *run)
@@ -135,47 +136,177 @@ gerne_status gn_run_groups(gn_run *run, const int32_t *y, const int32_t *a, size
     return GERNE_OK;
 }
 
-gerne_status gn_run_regroup(gn_run *run, const int32_t *a, uint32_t attributes,
-                            const char *const *names)
+/* Which samples are in groups that stand for the minority, and how well that is so. */
+static gerne_status judge_grouping(gn_run *run, const gn_grouping *grouping,
+                                   const gerne_groups *groups)
+{
+    gn_minority_quality quality;
+    bool *found;
+    GN_TRY(gn_run_alloc(run, run->n, sizeof *found, &found));
+    run->pseudo.made = true;
+    run->pseudo.n = 0;
+    run->pseudo.precision = run->pseudo.recall = (double)NAN;
+    for (size_t i = 0; i < run->n; i++) {
+        uint32_t y = (uint32_t)run->y[i], a = (uint32_t)grouping->a[i];
+        found[i] = grouping->minority
+                       ? grouping->minority[a]
+                       : gerne_groups_alpha(groups, y, a) < 1.0 / grouping->attributes;
+        run->pseudo.n += found[i];
+    }
+    if (!run->true_a || run->true_attributes < 2)
+        return GERNE_OK;
+    GN_TRY(gn_judge_minority(run->ctx, run->y, run->true_a, found, run->n, run->classes,
+                             run->true_attributes, &quality));
+    run->pseudo.precision = quality.precision;
+    run->pseudo.recall = quality.recall;
+    return GERNE_OK;
+}
+
+gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
 {
     gn_trainer *t = trainer_of(run);
     gerne_groups *groups;
-    memcpy(t->input.a, a, run->n * sizeof *a);
-    GN_TRY(gerne_groups_from_labels(run->ctx, run->y, t->input.a, run->n, run->classes, attributes,
-                                    &groups));
+    memcpy(t->input.a, grouping->a, run->n * sizeof *grouping->a);
+    GN_TRY(gerne_groups_from_labels(run->ctx, run->y, t->input.a, run->n, run->classes,
+                                    grouping->attributes, &groups));
     gerne_groups_close(t->input.groups);
     t->input.groups = groups;
     run->groups = groups;
-    run->attributes = attributes;
-    return gerne_groups_set_names(run->ctx, groups, t->input.data->class_names, names);
+    run->attributes = grouping->attributes;
+    GN_TRY(judge_grouping(run, grouping, groups));
+    return gerne_groups_set_names(run->ctx, groups, t->input.data->class_names, grouping->names);
 }
 
+gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set)
+{
+    const gn_trainer *t = (const gn_trainer *)run;
+    const gn_run_input *input = &t->input;
+    uint32_t known = run->known && input->data->attributes ? input->data->attributes : 1;
+    if (set == GN_SET_VALIDATION)
+        return (gn_labelled){input->samples[GN_VAL].count, input->val_y, input->val_a, known};
+    return (gn_labelled){input->samples[GN_TRAIN].count, input->y, input->a,
+                         gerne_groups_attributes(input->groups)};
+}
+
+/* ---- inference ---- */
+
 typedef struct gathered {
-    float *logits;
-    size_t classes, done;
+    float *logits, *features;
+    size_t classes, width, done;
 } gathered;
 
 static gerne_status gather(void *user, const gn_inferred *part)
 {
     gathered *g = user;
-    memcpy(g->logits + g->done * g->classes, part->logits,
-           part->count * g->classes * sizeof(float));
+    if (g->logits)
+        memcpy(g->logits + g->done * g->classes, part->logits,
+               part->count * g->classes * sizeof(float));
+    if (g->features)
+        memcpy(g->features + g->done * g->width, part->features,
+               part->count * g->width * sizeof(float));
     g->done += part->count;
     return GERNE_OK;
 }
 
-gerne_status gn_run_predict(gn_run *run, int i, float *logits)
+size_t gn_run_width(gn_run *run, int i)
+{
+    return (size_t)gn_network_feature_count(gn_run_network(run, i));
+}
+
+gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, float *features)
 {
     gn_trainer *t = trainer_of(run);
-    gathered g = {.logits = logits, .classes = run->classes};
+    gathered g = {logits, features, run->classes, gn_run_width(run, i), 0};
+    const gn_sample_list *list = &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL];
+    const gn_inference_options options = {.threads = gn_device_threads(t->device)};
     gn_inference *inference = t->now.inference;
     if (i != 0)
-        GN_TRY(gn_inference_new(run->ctx, t->now.networks[i], t->input.data,
-                                &(gn_inference_options){.threads = gn_device_threads(t->device)},
+        GN_TRY(gn_inference_new(run->ctx, gn_run_network(run, i), t->input.data, &options,
                                 &inference));
-    gerne_status status =
-        gn_inference_run(inference, NULL, t->input.samples[GN_TRAIN].items, run->n, gather, &g);
+    gerne_status status = gn_inference_run(inference, NULL, list->items, list->count, gather, &g);
     if (i != 0)
         gn_inference_close(inference);
     return status;
+}
+
+/* ---- heads ---- */
+
+/* The head's weight and bias in the store. */
+static void find_head(const gn_store *store, int *weight, int *bias)
+{
+    for (int j = 0; j < gn_store_count(store); j++) {
+        const gn_parameter *p = gn_store_parameter(store, j);
+        if (p->graph == GN_HEAD)
+            *(p->role == GN_WEIGHT ? weight : bias) = j;
+    }
+}
+
+gerne_status gn_run_get_head(gn_run *run, int i, float *weights, float *bias)
+{
+    const gn_store *store = gn_network_store(gn_run_network(run, i));
+    int w = 0, b = 0;
+    find_head(store, &w, &b);
+    GN_TRY(gn_store_get(run->ctx, store, w, weights));
+    return gn_store_get(run->ctx, store, b, bias);
+}
+
+gerne_status gn_run_set_head(gn_run *run, int i, const float *weights, const float *bias)
+{
+    gn_store *store = gn_network_store(gn_run_network(run, i));
+    int w = 0, b = 0;
+    find_head(store, &w, &b);
+    GN_TRY(gn_store_set(run->ctx, store, w, weights));
+    return gn_store_set(run->ctx, store, b, bias);
+}
+
+gn_block gn_run_head_weights(gn_run *run, int i)
+{
+    const gn_store *store = gn_network_store(gn_run_network(run, i));
+    int w = 0, b = 0;
+    find_head(store, &w, &b);
+    return gn_store_parameter_block(store, w);
+}
+
+/* ---- body and head apart ---- */
+
+gerne_status gn_run_body_forward(gn_run *run, int i, gn_minibatch *batch, const float **features)
+{
+    gn_network *network = gn_run_network(run, i);
+    size_t n = batch->samples.count;
+    if (n > (size_t)gn_network_batch(network))
+        return gn_fail(run->ctx, GERNE_EINTERNAL, "a batch of %zu samples on a network of %lld", n,
+                       (long long)gn_network_batch(network));
+    GN_TRY(gn_network_set_mode(run->ctx, network, GN_MODE_TRAIN));
+    GN_TRY(gn_pass_part(run->ctx, network, &batch->samples, 0, n, true));
+    *features = gn_features(network);
+    return GERNE_OK;
+}
+
+gerne_status gn_run_head_forward(gn_run *run, int i, const float *features, size_t count,
+                                 const float **logits)
+{
+    gn_network *network = gn_run_network(run, i);
+    GN_TRY(gn_head_forward_rows(run->ctx, network, features, count));
+    *logits = gn_logits(network);
+    return GERNE_OK;
+}
+
+gerne_status gn_run_head_backward(gn_run *run, int i, const float *logit_gradient, size_t count,
+                                  bool accumulate, const float **feature_gradient)
+{
+    gn_network *network = gn_run_network(run, i);
+    size_t classes = run->classes, batch = (size_t)gn_network_batch(network);
+    float *gradient = gn_logit_gradient(network);
+    memcpy(gradient, logit_gradient, count * classes * sizeof *gradient);
+    memset(gradient + count * classes, 0, (batch - count) * classes * sizeof *gradient);
+    GN_TRY(gn_head_backward(run->ctx, network, accumulate));
+    *feature_gradient = gn_feature_gradient(network);
+    return GERNE_OK;
+}
+
+gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradient, size_t count,
+                                  bool accumulate)
+{
+    return gn_body_backward_rows(run->ctx, gn_run_network(run, i), feature_gradient, count,
+                                 accumulate);
 }

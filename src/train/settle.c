@@ -58,6 +58,20 @@ static gerne_status take_labels(gn_trainer *t)
                                   run->attributes > 1 ? data->attribute_names : NULL);
 }
 
+static gerne_status take_validation_labels(gn_trainer *t)
+{
+    const gn_run *run = &t->run;
+    const gn_dataset *data = t->input.data;
+    const gn_sample_list *val = &t->input.samples[GN_VAL];
+    GN_TRY(gn_arena_alloc(run->ctx, t->arena, val->count + 1, sizeof(int32_t), &t->input.val_y));
+    GN_TRY(gn_arena_alloc(run->ctx, t->arena, val->count + 1, sizeof(int32_t), &t->input.val_a));
+    for (size_t i = 0; i < val->count; i++) {
+        t->input.val_y[i] = data->y[val->items[i]];
+        t->input.val_a[i] = run->known && data->attributes ? data->a[val->items[i]] : 0;
+    }
+    return GERNE_OK;
+}
+
 /* ---- what can be refused before anything is written ---- */
 
 static gerne_status settle_attributes(gn_trainer *t)
@@ -81,7 +95,7 @@ static bool needs_validation(const gn_trainer *t)
 {
     bool needed = t->config->select.split == GN_SELECT_VAL;
     for (int i = 0; i < t->stage_count; i++)
-        needed = needed || t->stages[i].keep == GN_KEEP_BALANCED_ACC;
+        needed = needed || t->stages[i].keep == GN_KEEP_BALANCED_ACC || t->stages[i].on_validation;
     return needed;
 }
 
@@ -118,9 +132,9 @@ static gerne_status settle_sizes(gn_trainer *t)
 {
     gn_run *run = &t->run;
     const gn_train_options *train = &t->config->train;
-    bool guessed = !run->known && run->method->attributes == GN_ATTRIBUTES_GUESSED;
-    int64_t attributes = guessed ? run->method->guessed_attributes : run->attributes,
-            k = (int64_t)run->classes;
+    int64_t attributes = run->attributes, k = (int64_t)run->classes;
+    if (run->estimator)
+        attributes = run->estimator->attributes_found(run);
     int64_t per_class = train->per_class;
     if (train->per_group)
         per_class = attributes * train->per_group;
@@ -150,7 +164,7 @@ static gerne_status settle_network(gn_trainer *t)
         t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
     GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
                           (int64_t)run->classes, 1, &probe));
-    run->coupled = gn_network_couples_samples(probe);
+    t->couples = run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
@@ -199,6 +213,80 @@ static gerne_status hash_run(gn_trainer *t)
     return status;
 }
 
+/* ---- stages ---- */
+
+static gerne_status check_estimator(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_run_config *c = t->config;
+    bool asked = c->estimator && strcmp(c->method_choice.estimator, "auto") != 0;
+    run->estimator = run->known ? NULL : c->estimator;
+    if (asked && run->known) {
+        gn_fail(run->ctx, GERNE_EUSAGE, "method.estimator is '%s', but attributes are known",
+                c->estimator->name);
+        gn_hint(run->ctx, "use --method.attributes unknown, or --method.estimator none");
+        return GERNE_EUSAGE;
+    }
+    if (asked && run->method->attributes == GN_ATTRIBUTES_UNUSED) {
+        gn_fail(run->ctx, GERNE_EUSAGE,
+                "method '%s' does not use groups, so method.estimator "
+                "has nothing to do",
+                run->method->name);
+        gn_hint(run->ctx, "use --method.estimator none");
+        return GERNE_EUSAGE;
+    }
+    return GERNE_OK;
+}
+
+static void add_stages(gn_trainer *t, const gn_method *owner, const void *options)
+{
+    gn_stage *list = t->stages + t->stage_count;
+    int count = 1;
+    t->run.options = options;
+    list[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
+    if (owner->stages)
+        count = owner->stages(&t->run, list);
+    for (int i = 0; i < count; i++)
+        list[i].owner = owner;
+    t->stage_count += count;
+}
+
+/* The sizes that the estimator's groups will have, for the method's check. */
+static gerne_status expect_groups(gn_trainer *t, gerne_groups **out)
+{
+    gn_run *run = &t->run;
+    int64_t *counts;
+    *out = NULL;
+    if (!run->estimator || !run->estimator->expect)
+        return GERNE_OK;
+    uint32_t attributes = run->estimator->attributes_found(run);
+    GN_TRY(gn_arena_alloc(run->ctx, t->arena, (size_t)run->classes * attributes, sizeof *counts,
+                          &counts));
+    run->options = t->config->estimator_options;
+    if (!run->estimator->expect(run, counts))
+        return GERNE_OK;
+    return gerne_groups_from_counts(run->ctx, counts, run->classes, attributes, out);
+}
+
+static gerne_status settle_stages(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_run_config *c = t->config;
+    gerne_groups *expected;
+    if (run->estimator) {
+        add_stages(t, run->estimator, c->estimator_options);
+        if (run->estimator->check)
+            GN_TRY(run->estimator->check(run));
+    }
+    GN_TRY(expect_groups(t, &expected));
+    add_stages(t, run->method, c->method_options);
+    run->expected = expected;
+    gerne_status status = run->method->check ? run->method->check(run) : GERNE_OK;
+    run->expected = NULL;
+    gerne_groups_close(expected);
+    return status;
+}
+
 gerne_status gn_trainer_settle(gn_trainer *t)
 {
     gn_run *run = &t->run;
@@ -217,15 +305,14 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(open_data(t));
     GN_TRY(gn_settle_architecture(run->ctx, c, t->input.data));
     GN_TRY(settle_attributes(t));
+    GN_TRY(check_estimator(t));
     GN_TRY(take_labels(t));
+    GN_TRY(take_validation_labels(t));
     GN_TRY(settle_sizes(t));
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));
     GN_TRY(check_gradients(t));
-    t->stages[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
-    t->stage_count = run->method->stages ? run->method->stages(run, t->stages) : 1;
-    if (run->method->check)
-        GN_TRY(run->method->check(run));
+    GN_TRY(settle_stages(t));
     if (needs_validation(t))
         GN_TRY(check_split(t, GN_VAL));
     if (c->select.split == GN_SELECT_TEST)

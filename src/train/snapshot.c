@@ -44,3 +44,56 @@ void gn_snapshot_put(const gn_snapshot *snapshot, const gn_network *network)
 {
     copy(snapshot, network, false);
 }
+
+void gn_plain_weights_free(gn_plain_weights *weights)
+{
+    for (int i = 0; i < weights->count && weights->values; i++)
+        gn_free(weights->values[i]);
+    gn_free(weights->values);
+    gn_free(weights->names);
+    gn_free(weights->sizes);
+    gn_free(weights->in_head);
+    *weights = (gn_plain_weights){0};
+}
+
+gerne_status gn_plain_weights_take(gerne_ctx *ctx, const gn_network *network,
+                                   gn_plain_weights *weights)
+{
+    const gn_store *store = gn_network_store(network);
+    const char *what = "a copy of the weights";
+    gn_plain_weights_free(weights);
+    size_t count = (size_t)gn_store_count(store);
+    GN_TRY(gn_alloc(ctx, count, sizeof *weights->names, what, &weights->names));
+    GN_TRY(gn_alloc(ctx, count, sizeof *weights->sizes, what, &weights->sizes));
+    GN_TRY(gn_alloc(ctx, count, sizeof *weights->in_head, what, &weights->in_head));
+    GN_TRY(gn_alloc(ctx, count, sizeof *weights->values, what, &weights->values));
+    weights->count = (int)count;
+    for (int i = 0; i < weights->count; i++) {
+        const gn_parameter *p = gn_store_parameter(store, i);
+        memcpy(weights->names[i], p->name, sizeof weights->names[i]);
+        weights->sizes[i] = p->size;
+        weights->in_head[i] = p->graph == GN_HEAD;
+        GN_TRY(gn_alloc(ctx, (size_t)p->size, sizeof(float), what, &weights->values[i]));
+        GN_TRY(gn_store_get(ctx, store, i, weights->values[i]));
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_plain_weights_put(gerne_ctx *ctx, const gn_plain_weights *weights,
+                                  gn_network *network, bool body_only)
+{
+    gn_store *store = gn_network_store(network);
+    for (int i = 0; i < gn_store_count(store); i++) {
+        const gn_parameter *p = gn_store_parameter(store, i);
+        if (p->role == GN_FIXED || (body_only && p->graph == GN_HEAD))
+            continue;
+        int j = 0;
+        while (j < weights->count && strcmp(weights->names[j], p->name) != 0)
+            j++;
+        if (j == weights->count || weights->sizes[j] != p->size)
+            return gn_fail(ctx, GERNE_EINTERNAL, "the stage before has no such tensor: %s",
+                           p->name);
+        GN_TRY(gn_store_set(ctx, store, i, weights->values[j]));
+    }
+    return GERNE_OK;
+}

@@ -15,4 +15,20 @@ void gn_snapshot_free(gn_snapshot *snapshot);
 void gn_snapshot_take(const gn_snapshot *snapshot, const gn_network *network);
 void gn_snapshot_put(const gn_snapshot *snapshot, const gn_network *network);
 
+/* The same by name and in plain order, for a network of another batch size. */
+typedef struct gn_plain_weights {
+    int count;
+    char (*names)[GN_NAME_MAX];
+    float **values;
+    int64_t *sizes;
+    bool *in_head;
+} gn_plain_weights;
+
+GERNE_CHECKED gerne_status gn_plain_weights_take(gerne_ctx *ctx, const gn_network *network,
+                                                 gn_plain_weights *weights);
+/* GERNE_EINTERNAL when a tensor that is asked for has another size. */
+GERNE_CHECKED gerne_status gn_plain_weights_put(gerne_ctx *ctx, const gn_plain_weights *weights,
+                                                gn_network *network, bool body_only);
+void gn_plain_weights_free(gn_plain_weights *weights);
+
 #endif

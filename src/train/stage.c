@@ -14,8 +14,11 @@ enum { SECONDS_BETWEEN_SAVES = 10, LOSS_MAX = 10000 };
  * predicting network alike; every other network and stage has numbers of its own. */
 static uint64_t seed_of(const gn_trainer *t, int network)
 {
-    uint64_t place =
-        (uint64_t)(t->stage_count - 1 - t->run.stage_index) * GN_NETWORKS_MAX + (uint64_t)network;
+    enum { PAIR = 2, THIRD = 1 << 16 }; /* numbers of third networks lie apart */
+    uint64_t before = (uint64_t)(t->stage_count - 1 - t->run.stage_index);
+    uint64_t place = before * PAIR + (uint64_t)network;
+    if (network >= PAIR)
+        place = THIRD * (uint64_t)network + before;
     return (uint64_t)t->config->top.seed + place * 0x9E3779B97F4A7C15U;
 }
 
@@ -33,8 +36,8 @@ static int64_t budget(const gn_trainer *t, const gn_stage *stage, double epoch_s
 
 static void set_budget(gn_trainer *t)
 {
-    size_t drawn =
-        t->run.method->plain_batches ? t->run.batch : (size_t)t->run.classes * t->run.per_class;
+    size_t drawn = t->run.stage->owner->plain_batches ? t->run.batch
+                                                      : (size_t)t->run.classes * t->run.per_class;
     t->now.epoch_steps = (double)t->run.epoch_samples / (double)drawn;
     t->run.steps = budget(t, t->run.stage, t->now.epoch_steps);
 }
@@ -57,12 +60,23 @@ static int64_t pass_size(const gn_trainer *t)
 static gerne_status make_whole_network(gn_trainer *t, int i)
 {
     gerne_ctx *ctx = t->run.ctx;
-    const gn_model_options *model = &t->model;
-    GN_TRY(gn_network_new(ctx, t->device, model, gn_dataset_shape(t->input.data),
+    const gn_stage *stage = t->run.stage;
+    gn_model_options model = stage->models[i] ? *stage->models[i] : t->model;
+    if (stage->head_only)
+        model.freeze = GN_FREEZE_BODY;
+    GN_TRY(gn_network_new(ctx, t->device, &model, gn_dataset_shape(t->input.data),
                           (int64_t)t->run.classes, pass_size(t), &t->now.networks[i]));
     GN_TRY(gn_network_initialize(ctx, t->now.networks[i], seed_of(t, i)));
-    return model->weights ? gn_network_load(ctx, t->now.networks[i], model->weights, NULL)
-                          : GERNE_OK;
+    return model.weights ? gn_network_load(ctx, t->now.networks[i], model.weights, NULL) : GERNE_OK;
+}
+
+static gerne_status inherit(gn_trainer *t)
+{
+    const gn_stage *stage = t->run.stage;
+    if (stage->start == GN_START_CONFIGURED || t->resume)
+        return GERNE_OK; /* a checkpoint brings all weights */
+    return gn_plain_weights_put(t->run.ctx, &t->inherited, t->now.networks[0],
+                                stage->start == GN_START_PREVIOUS_BODY);
 }
 
 static gerne_status make_network(gn_trainer *t, int i)
@@ -85,6 +99,51 @@ static gerne_status make_average(gn_trainer *t)
                     sizeof(float), "the mean weights", &t->now.average);
 }
 
+/* Whose samples the stage trains on. */
+static gerne_status choose_samples(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    bool val = run->stage->on_validation;
+    gn_labelled labelled = gn_run_labelled(run, val ? GN_SET_VALIDATION : GN_SET_TRAIN);
+    if (val && !t->input.val_groups)
+        GN_TRY(gerne_groups_from_labels(run->ctx, labelled.y, labelled.a, labelled.n, run->classes,
+                                        labelled.attributes, &t->input.val_groups));
+    run->n = labelled.n;
+    run->y = labelled.y;
+    run->a = labelled.a;
+    run->groups = val ? t->input.val_groups : t->input.groups;
+    run->attributes = labelled.attributes;
+    return GERNE_OK;
+}
+
+/* The groups of the estimator, from what its stages have left. */
+static gerne_status find_groups(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    if (!run->estimator || run->stage->owner == run->estimator)
+        return GERNE_OK;
+    run->options = t->config->estimator_options;
+    return run->estimator->groups(run);
+}
+
+static gerne_status start_owner(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    const gn_method *owner = run->stage->owner;
+    GN_TRY(find_groups(t));
+    GN_TRY(choose_samples(t));
+    run->options = owner == run->method ? t->config->method_options : t->config->estimator_options;
+    run->coupled = t->couples && !run->stage->head_only;
+    run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
+    run->whole = run->coupled;
+    run->pass_samples = run->batch;
+    run->epoch_samples = run->n;
+    run->c = 1;
+    run->beta = (double)NAN;
+    GN_TRY(gn_run_alloc(run, 1, owner->state_size ? owner->state_size : 1, &run->state));
+    return owner->start ? owner->start(run) : GERNE_OK;
+}
+
 gerne_status gn_stage_enter(gn_trainer *t)
 {
     gn_run *run = &t->run;
@@ -92,16 +151,8 @@ gerne_status gn_stage_enter(gn_trainer *t)
     run->stage_index = (int)t->at.stage;
     run->stage = &t->stages[run->stage_index];
     run->seed = seed_of(t, 0);
-    run->whole = run->coupled;
-    run->pass_samples = run->batch;
-    run->epoch_samples = run->n;
-    run->c = 1;
-    run->beta = (double)NAN;
     run->pseudo = t->at.pseudo;
-    GN_TRY(
-        gn_run_alloc(run, 1, run->method->state_size ? run->method->state_size : 1, &run->state));
-    if (run->method->start)
-        GN_TRY(run->method->start(run));
+    GN_TRY(start_owner(t));
     t->at.pseudo = run->pseudo;
     set_budget(t);
     t->now.optimizer_options = t->config->train.optimizer;
@@ -109,6 +160,7 @@ gerne_status gn_stage_enter(gn_trainer *t)
     t->now.optimizer_options.weight_decay *= run->stage->decay_factor;
     for (int i = 0; i < run->stage->networks; i++)
         GN_TRY(make_network(t, i));
+    GN_TRY(inherit(t));
     GN_TRY(gn_snapshot_new(run->ctx, t->now.networks[0], &t->now.best));
     if (t->config->train.log_test)
         GN_TRY(gn_snapshot_new(run->ctx, t->now.networks[0], &t->now.oracle));
@@ -116,7 +168,8 @@ gerne_status gn_stage_enter(gn_trainer *t)
     const gn_inference_options inference = {.threads = gn_device_threads(t->device)};
     GN_TRY(gn_inference_new(run->ctx, t->now.networks[0], t->input.data, &inference,
                             &t->now.inference));
-    GN_TRY(gn_feed_new(run, t->input.data, t->input.samples[GN_TRAIN].items,
+    gn_split split = run->stage->on_validation ? GN_VAL : GN_TRAIN;
+    GN_TRY(gn_feed_new(run, t->input.data, t->input.samples[split].items,
                        gn_device_threads(t->device), &t->now.feed));
     return gn_restore_stage(t);
 }
@@ -151,7 +204,8 @@ static gerne_status watch(gn_trainer *t)
         return GERNE_OK;
     gn_run *run = &t->run;
     gn_text reason = {0}, remedy = {0};
-    if (run->method->explain && run->method->explain(run, &reason, &remedy) != GERNE_OK) {
+    const gn_method *owner = run->stage->owner;
+    if (owner->explain && owner->explain(run, &reason, &remedy) != GERNE_OK) {
         gn_text_clear(&reason);
         gn_text_clear(&remedy);
     }
@@ -218,7 +272,7 @@ gerne_status gn_stage_run(gn_trainer *t)
         t->now.step_loss = (double)NAN;
         t->run.diagnose = t->config->train.log_gradients && gn_evaluation_due(t, t->at.step + 1);
         double before = gn_seconds();
-        GN_TRY(t->run.method->step(&t->run, t->at.step, batches));
+        GN_TRY(t->run.stage->owner->step(&t->run, t->at.step, batches));
         t->record.in_steps += gn_seconds() - before;
         GN_TRY(watch(t));
         gn_update_average(t);

@@ -38,7 +38,9 @@ static gerne_status pass_stage(gn_trainer *t, bool *reused)
         return GERNE_OK;
     gn_load_kept(t);
     GN_TRY(save_stage_model(t));
-    return t->run.method->finish ? t->run.method->finish(&t->run) : GERNE_OK;
+    GN_TRY(gn_plain_weights_take(t->run.ctx, t->now.networks[0], &t->inherited));
+    const gn_method *owner = t->run.stage->owner;
+    return owner->finish ? owner->finish(&t->run) : GERNE_OK;
 }
 
 static gerne_status log_stage(gn_trainer *t, bool reused)
@@ -93,6 +95,8 @@ void gn_trainer_close(gn_trainer *t)
     for (int s = 0; s < GN_SPLITS; s++)
         gn_sample_list_free(&t->input.samples[s]);
     gerne_groups_close(t->input.groups);
+    gerne_groups_close(t->input.val_groups);
+    gn_plain_weights_free(&t->inherited);
     if (t->input.frozen)
         gn_frozen_close(t->input.frozen); /* data is its own */
     else

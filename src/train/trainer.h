@@ -58,8 +58,9 @@ typedef struct gn_run_input {
     float scale[GN_CHANNELS], shift[GN_CHANNELS]; /* of the pixels behind those features */
     gn_sample_list samples[GN_SPLITS];
     int32_t *y, *a, *true_a;
-    uint64_t *train_counts; /* of the true groups */
-    gerne_groups *groups;
+    uint64_t *train_counts;            /* of the true groups */
+    gerne_groups *groups, *val_groups; /* of the training and the validation split */
+    int32_t *val_y, *val_a;
     char fingerprint[GN_SHA256_HEX];
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_run_input;
@@ -108,6 +109,8 @@ typedef struct gn_trainer {
     gn_run_input input;
     gn_stage stages[GN_STAGES_MAX];
     int stage_count;
+    bool couples;               /* layers of the configured network couple samples in training */
+    gn_plain_weights inherited; /* what network 0 of the stage before has left */
     gn_stage_parts now;
     gn_reuse reuse;
     gn_table tables[GN_TABLES_MAX];

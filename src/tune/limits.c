@@ -51,7 +51,7 @@ gerne_status gn_limits_of(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *
                        .round_up = rounding && *rounding == 1};
     out->apply = field_of(base, "method.c", GN_REAL) && field_of(base, "method.beta", GN_REAL) &&
                  beyond && !*beyond;
-    out->pseudo = !known && base->method->attributes == GN_ATTRIBUTES_GUESSED;
+    out->pseudo = !known && base->estimator != NULL;
     GN_TRY(count_groups(ctx, arena, base, out));
     if (!known && !out->pseudo)
         out->apply = false; /* every class is one group */

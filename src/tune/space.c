@@ -122,7 +122,7 @@ static gerne_status usual_space(gerne_ctx *ctx, const gn_run_config *base, gn_sp
     bool bounded =
         gn_config_knows(base->config, "method.c") && gn_config_knows(base->config, "method.beta");
     bool guessed = base->method_choice.attributes == GN_UNKNOWN &&
-                   base->method->attributes == GN_ATTRIBUTES_GUESSED;
+                   base->estimator != NULL;
     for (int i = 0; i < 4; i++) {
         bool wanted = i == 1 ? guessed : i == 2 ? true : bounded;
         if (!wanted)

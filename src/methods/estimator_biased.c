@@ -1,0 +1,136 @@
+/* estimator_biased.c - algorithm 2 of GERNE (ICCV 2025): a biased model is trained on
+ * class-balanced batches with a tenth of the learning rate and twice the weight decay; per class
+ * the fraction t of training samples that it gives the least probability of their class become
+ * pseudo-attribute 0, the rest 1. */
+#include <math.h>
+
+#include "methods/extrapolation.h"
+
+enum { HARD, EASY, PSEUDO_ATTRIBUTES };
+
+typedef struct biased_options {
+    double t;
+    int t_rounding;
+    const char *biased;
+} biased_options;
+
+static const gn_option options[] = {
+    {"t", GN_REAL, offsetof(biased_options, t), .fallback = "0.01", .min = 0, .max = 1,
+     .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX,
+     .help = "attributes unknown: fraction of each class that is taken for the minority"},
+    {"t_rounding", GN_CHOICE, offsetof(biased_options, t_rounding), .fallback = "floor",
+     .choices = "floor|ceil",
+     .help = "how t times the size of a class becomes a number of samples"},
+    {"biased", GN_TEXT, offsetof(biased_options, biased), .flags = GN_NO_HASH,
+     .help = "attributes unknown: run directory of the same data whose biased model is reused"},
+};
+
+typedef struct biased_state {
+    gn_extrapolation by_class;
+    float *scores; /* [n]: the biased model's probability of the right class */
+} biased_state;
+
+static int stages(const gn_run *run, gn_stage *list)
+{
+    const biased_options *given = run->options;
+    list[0] = (gn_stage){.name = "biased",
+                         .lr_factor = 0.1,
+                         .decay_factor = 2,
+                         .networks = 1,
+                         .keep = GN_KEEP_BALANCED_ACC,
+                         .table = "scores",
+                         .from = given->biased};
+    return 1;
+}
+
+static uint32_t attributes_found(const gn_run *run)
+{
+    (void)run;
+    return PSEUDO_ATTRIBUTES;
+}
+
+/* Which samples are hard is not known before the biased model is trained; how many, is. */
+static bool expect(const gn_run *run, int64_t *counts)
+{
+    const biased_options *given = run->options;
+    for (uint32_t y = 0; y < run->classes; y++) {
+        double n = (double)gerne_groups_count(run->groups, y, 0);
+        double hard = given->t_rounding == 1 ? ceil(given->t * n) : floor(given->t * n);
+        counts[2 * y + HARD] = hard < 1 ? 1 : (int64_t)hard;
+        counts[2 * y + EASY] = (int64_t)n - counts[2 * y + HARD];
+        if (counts[2 * y + EASY] < 1)
+            return false; /* said when the groups are made, with the class's name */
+    }
+    return true;
+}
+
+static gerne_status start(gn_run *run)
+{
+    biased_state *state = run->state;
+    GN_TRY(gn_run_table(run, "scores", run->n, 0, &state->scores));
+    return gn_extrapolation_start(run, &state->by_class,
+                                  &(gn_extrapolation_options){.c = 1, .beta = -1});
+}
+
+static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
+{
+    biased_state *state = run->state;
+    (void)k;
+    return gn_extrapolation_plan(run, &state->by_class, plan);
+}
+
+static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
+{
+    biased_state *state = run->state;
+    (void)k;
+    return gn_extrapolation_step(run, &state->by_class, batches);
+}
+
+static gerne_status finish(gn_run *run)
+{
+    biased_state *state = run->state;
+    float *logits;
+    GN_TRY(gn_run_alloc(run, run->n * run->classes, sizeof *logits, &logits));
+    GN_TRY(gn_run_infer(run, 0, GN_SET_TRAIN, logits, NULL));
+    gn_softmax(logits, run->n, run->classes);
+    for (size_t i = 0; i < run->n; i++)
+        state->scores[i] = logits[i * run->classes + (size_t)run->y[i]];
+    return GERNE_OK;
+}
+
+static gerne_status groups(gn_run *run)
+{
+    static const char *const names[PSEUDO_ATTRIBUTES] = {"hard", "easy"};
+    static const bool minority[PSEUDO_ATTRIBUTES] = {true, false};
+    const biased_options *given = run->options;
+    gerne_pseudo *pseudo;
+    float *scores;
+    int32_t *a;
+    GN_TRY(gn_run_table(run, "scores", run->n, 0, &scores));
+    GN_TRY(gn_run_alloc(run, run->n, sizeof *a, &a));
+    GN_TRY(gerne_pseudo_new(run->ctx, run->y, scores, run->n, run->classes, &pseudo));
+    gerne_status status =
+        gerne_pseudo_assign(run->ctx, pseudo, given->t, given->t_rounding == 1, a);
+    gerne_pseudo_close(pseudo);
+    GN_TRY(status);
+    run->pseudo.t = given->t;
+    return gn_run_regroup(run, &(gn_grouping){a, PSEUDO_ATTRIBUTES, names, minority});
+}
+
+const gn_method gn_estimator_biased = {
+    .name = "biased",
+    .paper = "GERNE, ICCV 2025",
+    .summary = "the samples of each class that a biased model finds hardest",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .options_size = sizeof(biased_options),
+    .state_size = sizeof(biased_state),
+    .stages = stages,
+    .start = start,
+    .plan = plan,
+    .step = step,
+    .finish = finish,
+    .attributes_found = attributes_found,
+    .expect = expect,
+    .groups = groups,
+};
