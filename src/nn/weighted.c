@@ -6,7 +6,7 @@
 
 /* The hot loop of small networks; compiled for wide vectors too and chosen at run time. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define GN_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define GN_WIDE
