@@ -263,7 +263,7 @@ static void train_a_step(const fixture *f)
 {
     gn_samples samples = make_samples();
     gn_outcome outcome = {0};
-    assert_ok(f->ctx, gn_weighted_pass(f->ctx, f->network, &samples, false, &outcome));
+    assert_ok(f->ctx, gn_pass_step(f->ctx, f->network, &samples, NULL, false, &outcome));
 }
 
 static void test_files_round_trip(void **state)
