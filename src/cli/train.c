@@ -76,7 +76,7 @@ static gerne_status read_file(gn_cli *cli, gn_settings *out)
         status = gn_settings_pick(cli->ctx, &rest, "search.", false, out);
     if (status == GERNE_OK && out->count < all.count)
         gn_log(cli->ctx, GERNE_LOG_INFO,
-               "ignored the sections tune and search, which are for 'gerne tune'");
+               "ignored: the sections tune and search are for 'gerne tune'");
     gn_settings_free(&all);
     gn_settings_free(&rest);
     return status;
