@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "train/trainer.h"
+#include "run_fixture.h"
 
 /* What a failure is about, for the message. */
 static struct {
@@ -148,35 +148,22 @@ static void check_stage(gn_trainer *t)
 /* lr = 0: the step leaves its gradient and moves nothing. A linear network has no kinks. */
 static void check_method(const gn_method *method, const char *key, const char *value)
 {
-    gerne_ctx *ctx = test_ctx();
-    gn_arena *arena;
     now.method = method->name;
     now.key = key;
     now.value = value;
-    assert_ok(ctx, gn_arena_new(ctx, &arena));
-    const char *const flags[][2] = {
-        {"method.name", method->name}, {"train.lr", "0"},     {"data.n", "400"},
-        {"model.arch", "linear"},      {"threads", "1"},      {"train.steps", "5"},
-        {"train.per_class", "10"},     {"data.ratio", "0.1"}, {key, value},
-    };
-    gn_settings settings = {.arena = arena};
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (flags[i][0])
-            assert_ok(ctx, gn_settings_add(ctx, &settings, flags[i][0], &flags[i][1], 1, false, 0));
-    gn_run_config *config;
-    gn_trainer *t;
-    assert_ok(ctx, gn_run_config_new(ctx, NULL, &settings, &config));
-    assert_ok(ctx, gn_trainer_new(ctx, config, &t));
-    assert_ok(ctx, gn_trainer_settle(t));
-    for (int stage = 0; stage < t->stage_count; stage++) {
-        t->at = (gn_position){.stage = stage};
-        check_stage(t);
+    const char *const pairs[] = {
+        "method.name",     method->name, "train.lr",   "0",   "data.n",      "400",
+        "model.arch",      "linear",     "threads",    "1",   "train.steps", "5",
+        "train.per_class", "10",         "data.ratio", "0.1", NULL};
+    const char *const more[] = {key, value, NULL};
+    run_fixture f;
+    run_configure_more(&f, pairs, more);
+    run_settle(&f);
+    for (int stage = 0; stage < f.t->stage_count; stage++) {
+        f.t->at = (gn_position){.stage = stage};
+        check_stage(f.t);
     }
-    gn_trainer_close(t);
-    gn_run_config_close(config);
-    gn_settings_free(&settings);
-    gn_arena_close(arena);
-    gerne_ctx_close(ctx);
+    run_close(&f);
 }
 
 static void steps_leave_the_gradient_of_their_loss(void **state)
