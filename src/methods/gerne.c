@@ -12,7 +12,9 @@
  * algorithm 1 with these groups.
  */
 #include <math.h>
+#include <stdio.h>
 
+#include "debias/bounds.h"
 #include "methods/extrapolation.h"
 #include "nn/loss.h"
 
@@ -29,22 +31,22 @@ typedef struct gerne_options {
 
 static const gn_option options[] = {
     {"c", GN_REAL, OPTION(c), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
      .help = "how far the less biased batch goes from the data towards balance"},
     {"beta", GN_REAL, OPTION(beta), .fallback = "1", .min = -100, .max = 100, .flags = GN_TUNABLE,
      .help = "how far to extrapolate; 1/c - 1 balances, 'gerne bounds' gives the limits"},
     {"t", GN_REAL, OPTION(t), .fallback = "0.01", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX,
+     .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX | GN_LOG | GN_GUESSED, .search_factor = 2,
      .help = "attributes unknown: the fraction of each class that is called hard"},
     {"share_majority", GN_BOOL, OPTION(share_majority), .fallback = "false",
      .help = "the two batches share samples: same mean, less variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
      .help = "numbers of samples per group: right on average, or rounded"},
     {"t_rounding", GN_CHOICE, OPTION(t_rounding), .fallback = "floor", .choices = "floor|ceil",
-     .help = "how t times the size of a class becomes a number of samples"},
+     .flags = GN_GUESSED, .help = "how t times the size of a class becomes a number of samples"},
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
      .help = "warn instead of refusing a beta outside its bounds"},
-    {"biased", GN_TEXT, OPTION(biased), .flags = GN_NO_HASH,
+    {"biased", GN_TEXT, OPTION(biased), .flags = GN_NO_HASH | GN_GUESSED,
      .help = "attributes unknown: a run of the same data whose biased model is reused"},
 };
 
@@ -85,34 +87,39 @@ static unsigned beta_flags(const gn_run *run)
            (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
 }
 
-/* Which samples are hard is not known before the biased model is trained; how many, is. */
-static gerne_status check_pseudo_groups(gn_run *run)
+/* Which samples are hard is not known before the biased model is trained; how many, is. *out is
+ * NULL where attributes are known. */
+static gerne_status count_pseudo_groups(const gn_run *run, gerne_groups **out)
 {
     const gerne_options *given = run->options;
-    int64_t *counts;
-    gerne_groups *groups;
-    GN_TRY(gn_run_alloc(run, 2 * (size_t)run->classes, sizeof *counts, &counts));
-    for (uint32_t y = 0; y < run->classes; y++) {
-        double n = (double)gerne_groups_count(run->groups, y, 0);
-        double hard = given->t_rounding == 1 ? ceil(given->t * n) : floor(given->t * n);
-        counts[2 * y] = hard < 1 ? 1 : (int64_t)hard;
-        counts[2 * y + 1] = (int64_t)n - counts[2 * y];
-        if (counts[2 * y + 1] < 1)
-            return GERNE_OK; /* said when the pseudo-groups are made, with the class's name */
-    }
-    GN_TRY(gerne_groups_from_counts(run->ctx, counts, run->classes, 2, &groups));
-    gerne_status status =
-        gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
-    gerne_groups_close(groups);
-    return status;
+    *out = NULL;
+    if (run->known)
+        return GERNE_OK;
+    return gn_pseudo_counts(run->ctx, run->groups, given->t, given->t_rounding == 1, out);
 }
 
 static gerne_status check(gn_run *run)
 {
     const gerne_options *given = run->options;
-    if (!run->known)
-        return check_pseudo_groups(run);
-    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(run));
+    gerne_groups *pseudo;
+    GN_TRY(count_pseudo_groups(run, &pseudo));
+    gerne_status status = gerne_check_beta(run->ctx, pseudo ? pseudo : run->groups, given->c,
+                                           given->beta, beta_flags(run));
+    gerne_groups_close(pseudo);
+    return status;
+}
+
+static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
+{
+    const gerne_options *given = run->options;
+    gerne_groups *pseudo;
+    GN_TRY(count_pseudo_groups(run, &pseudo));
+    gerne_status status = gn_extrapolation_limits(run->ctx, pseudo ? pseudo : run->groups, given->c,
+                                                  beta_flags(run), steps, out);
+    if (pseudo)
+        snprintf(out->at, sizeof out->at, "c = %g, t = %g", given->c, given->t);
+    gerne_groups_close(pseudo);
+    return status;
 }
 
 static gerne_status report_quality(gn_run *run, const gerne_pseudo *pseudo)
@@ -225,12 +232,16 @@ const gn_method gn_method_gerne = {
     .summary = "extrapolates from a biased to a less biased batch's gradient, and beyond",
     .attributes = GN_ATTRIBUTES_GUESSED,
     .guessed_attributes = PSEUDO_GROUPS,
+    .guess = "estimated with a biased model",
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(gerne_options),
     .state_size = sizeof(gerne_state),
+    .limited = "beta",
+    .limited_by = "c",
     .stages = stages,
     .check = check,
+    .limits = limits,
     .start = start,
     .plan = plan,
     .step = step,

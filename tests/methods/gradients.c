@@ -9,13 +9,21 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "run_fixture.h"
+#include "train/trainer.h"
 
 /* What a failure is about, for the message. */
 static struct {
     const char *method, *key, *value, *stage;
     int pass;
 } now;
+
+/* Fails with the method's name unless the call is GERNE_OK. */
+static void must(gerne_ctx *ctx, gerne_status status)
+{
+    if (status != GERNE_OK)
+        fail_msg("method %s, %s %s, stage %s: %s", now.method, now.key ? now.key : "defaults",
+                 now.value ? now.value : "", now.stage, gerne_message(ctx));
+}
 
 static double asked; /* sum of the values that passes of network 0 had */
 
@@ -132,13 +140,14 @@ gerne_status __wrap_gn_run_backward(gn_run *run, int i, gn_minibatch *batch, con
 static void check_stage(gn_trainer *t)
 {
     gn_minibatch *batches;
-    assert_ok(t->run.ctx, gn_stage_enter(t));
-    assert_ok(t->run.ctx, gn_feed_next(t->now.feed, 0, &batches));
     asked = 0;
     now.pass = 0;
-    now.stage = t->run.stage->name;
-    assert_ok(t->run.ctx, t->run.method->step(&t->run, 0, batches));
-    assert_true(now.pass > 0);
+    now.stage = t->stages[t->at.stage].name;
+    must(t->run.ctx, gn_stage_enter(t));
+    must(t->run.ctx, gn_feed_next(t->now.feed, 0, &batches));
+    must(t->run.ctx, t->run.method->step(&t->run, 0, batches));
+    if (now.pass == 0)
+        fail_msg("method %s, stage %s: a step without a pass", now.method, now.stage);
     if (!(fabs(asked - t->now.step_loss) <= 1e-4))
         fail_msg("method %s, stage %s: the passes' losses are %g, the method logs %g", now.method,
                  now.stage, asked, t->now.step_loss);
@@ -148,22 +157,36 @@ static void check_stage(gn_trainer *t)
 /* lr = 0: the step leaves its gradient and moves nothing. A linear network has no kinks. */
 static void check_method(const gn_method *method, const char *key, const char *value)
 {
+    gerne_ctx *ctx = test_ctx();
+    gn_arena *arena;
     now.method = method->name;
     now.key = key;
     now.value = value;
-    const char *const pairs[] = {
-        "method.name",     method->name, "train.lr",   "0",   "data.n",      "400",
-        "model.arch",      "linear",     "threads",    "1",   "train.steps", "5",
-        "train.per_class", "10",         "data.ratio", "0.1", NULL};
-    const char *const more[] = {key, value, NULL};
-    run_fixture f;
-    run_configure_more(&f, pairs, more);
-    run_settle(&f);
-    for (int stage = 0; stage < f.t->stage_count; stage++) {
-        f.t->at = (gn_position){.stage = stage};
-        check_stage(f.t);
+    now.stage = "none";
+    assert_ok(ctx, gn_arena_new(ctx, &arena));
+    const char *const flags[][2] = {
+        {"method.name", method->name}, {"train.lr", "0"},     {"data.n", "400"},
+        {"model.arch", "linear"},      {"threads", "1"},      {"train.steps", "5"},
+        {"train.per_class", "10"},     {"data.ratio", "0.1"}, {key, value},
+    };
+    gn_settings settings = {.arena = arena};
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (flags[i][0])
+            assert_ok(ctx, gn_settings_add(ctx, &settings, flags[i][0], &flags[i][1], 1, false, 0));
+    gn_run_config *config;
+    gn_trainer *t;
+    must(ctx, gn_run_config_new(ctx, NULL, &settings, &config));
+    must(ctx, gn_trainer_new(ctx, config, &t));
+    must(ctx, gn_trainer_settle(t));
+    for (int stage = 0; stage < t->stage_count; stage++) {
+        t->at = (gn_position){.stage = stage};
+        check_stage(t);
     }
-    run_close(&f);
+    gn_trainer_close(t);
+    gn_run_config_close(config);
+    gn_settings_free(&settings);
+    gn_arena_close(arena);
+    gerne_ctx_close(ctx);
 }
 
 static void steps_leave_the_gradient_of_their_loss(void **state)
