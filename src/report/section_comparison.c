@@ -198,7 +198,7 @@ static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
         warned += runs[i].warnings.count > 0;
     if (!warned)
         return;
-    gn_page_add(page, "<p class=\"note\">! The run warned:</p>\n<ul class=\"note\">");
+    gn_page_add(page, "<p class=\"note\">! marks a run that warned:</p>\n<ul class=\"warned note\">");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < runs[i].warnings.count && k < GN_WARNINGS_SHOWN; k++)
             add_warning(page, runs, count, i, runs[i].warnings.items[k]);
@@ -235,8 +235,10 @@ static void add_pair_row(gn_page *page, const gn_run_record *run)
 static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
 {
     const gn_run_record *first = &runs[0];
-    size_t samples = first->predictions.predictions.count;
-    if (!samples)
+    size_t samples = first->predictions.predictions.count, others = 0;
+    for (size_t i = 1; i < count; i++)
+        others += runs[i].results != NULL;
+    if (!samples || !others)
         return;
     gn_page_add(page, "<h2>Differences, sample by sample</h2>\n<p>Each run minus ");
     gn_page_text(page, first->name);
@@ -248,7 +250,8 @@ static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
                 "<th class=\"n\">p</th></tr></thead><tbody>\n",
                 gn_show_count(samples).text);
     for (size_t i = 1; i < count; i++)
-        add_pair_row(page, &runs[i]);
+        if (runs[i].results)
+            add_pair_row(page, &runs[i]);
     gn_page_add(page,
                 "</tbody></table></div><p class=\"note\">Intervals: %d paired resamples within "
                 "the groups. p: exact McNemar test over all samples. The seed of training is not "

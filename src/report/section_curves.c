@@ -59,12 +59,13 @@ static gn_plot plot_of(const lines *l, const char *title, const char *label, con
 static void mark_step(gn_plot *plot, const gn_run_record *run)
 {
     const gn_divergence_record *d = &run->divergence;
-    const char *stage = run->stages[run->stage_count - 1].name;
+    const gn_stage_record *stage = &run->stages[run->stage_count - 1];
     if (!d->there) {
         plot->mark = run->selection.step;
         plot->mark_label = "chosen checkpoint";
-    } else if (isfinite(d->step) && d->stage && strcmp(d->stage, stage) == 0) {
-        plot->mark = plot->x.max = d->step; /* later than every evaluation */
+    } else if (isfinite(d->step) && d->stage && strcmp(d->stage, stage->name) == 0) {
+        plot->mark = d->step; /* after the last evaluation */
+        plot->x.max = fmax(d->step, gn_curves_at(&stage->curves, 0, stage->curves.rows - 1));
         plot->mark_label = "diverged";
     }
 }

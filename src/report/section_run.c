@@ -87,9 +87,8 @@ static void add_verdict_diverged(gn_page *page, const gn_run_record *run)
     add_last_evaluation(page, run, "none");
     gn_page_add(page, ".");
     if (d->hint && *d->hint) {
-        gn_page_add(page, " Hint: ");
+        gn_page_add(page, "</p>\n<p class=\"lead\"><b>Hint:</b> ");
         gn_page_text_cut(page, d->hint, GN_WARNING_CHARACTERS);
-        gn_page_add(page, ".");
     }
     gn_page_add(page, "</p>\n");
 }
@@ -123,12 +122,10 @@ static void add_verdict(gn_page *page, const gn_run_record *run)
 static void add_stamps(gn_page *page, const gn_run_record *run)
 {
     const gn_selection_record *s = &run->selection;
+    if (run->divergence.there) /* the verdict says so, and no checkpoint was chosen */
+        return;
     if (!run->results)
         gn_page_add(page, "<span class=\"stamp open\">%s</span>", gn_run_state(run).text);
-    if (run->divergence.there) { /* no checkpoint was chosen */
-        gn_page_add(page, "\n");
-        return;
-    }
     if (s->oracle) {
         gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: the checkpoint was chosen on the "
                           "test split that it is judged on</span>");
@@ -222,8 +219,8 @@ void gn_section_verdict(gn_page *page, gn_run_record *run)
 {
     add_verdict(page, run);
     add_stamps(page, run);
-    add_figures(page, run);
     add_notes(page, run);
+    add_figures(page, run);
 }
 
 /* ---- what was asked ---- */
