@@ -351,7 +351,7 @@ class Pages(unittest.TestCase):
         (self.dir / "file").write_text("x")
         (self.dir / "begun").mkdir()
         (self.dir / "begun" / "ledger.sqlite").write_bytes(b"")
-        for path, words in ((None, "no run and no study to report on"), ("nowhere", "there is no directory"),
+        for path, words in ((None, "no run and no study is given"), ("nowhere", "there is no directory"),
                             ("empty", "neither a run nor a study"), ("file", "is a file"),
                             ("begun", "no study.json yet")):
             result = gerne("report", *([path] if path else []), cwd=self.dir)
