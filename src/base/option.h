@@ -47,6 +47,8 @@ enum {
     GN_OPEN_MAX = 4,
     GN_REQUIRED = 8, /* has to be given */
     GN_NO_HASH = 16, /* does not change results (paths, verbosity) */
+    GN_LOG = 32,     /* a search varies it by factors */
+    GN_GUESSED = 64, /* matters only where groups are estimated */
 
     GN_NOT_ASKED = 1 << 16, /* not a flag of options: gn_config_print leaves defaults out */
 };
@@ -63,6 +65,8 @@ typedef struct gn_option {
                               section (a choice or a text) has one of these values; or NULL */
     const char *exclusive; /* options of one section that share this word exclude each other */
     const char *help;      /* one line: what it does; ends without a full stop */
+    const char *search;    /* "0.5,1": values that a search tries by default; or NULL */
+    double search_factor;  /* above 1: by default it goes from value / factor to value * factor */
     unsigned flags;
 } gn_option;
 

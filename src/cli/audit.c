@@ -145,27 +145,25 @@ static gerne_status check_columns_unused(gn_cli *cli)
 
 /* ---- a folder of images ---- */
 
-/* The argument and the flags of a file stand for the data.* keys, which may not be given twice. */
+/* The argument and the flags of a file become data.* keys, which may not be given twice. */
 static gerne_status take_folder(gn_cli *cli, const char *path)
 {
-    audit_options *given = cli->options;
-    static const char *const taken[] = {"data.dir", "data.y", "data.a", "data.missing"};
-    static const char *const by[] = {NULL, "y", "a", "missing"};
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
-        if (gn_settings_find(&cli->flags, taken[i]) &&
-            (!by[i] || gn_settings_find(&cli->flags, by[i])))
+    static const char *const keys[] = {"data.dir", "data.y", "data.a", "data.missing"};
+    static const char *const flags[] = {NULL, "y", "a", "missing"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        const gn_setting *flag = flags[i] ? gn_settings_find(&cli->flags, flags[i]) : NULL;
+        if (flags[i] && !flag)
+            continue;
+        if (gn_settings_find(&cli->flags, keys[i]))
             return gn_fail(cli->ctx, GERNE_EUSAGE, "both %s%s and --%s are given",
-                           by[i] ? "--" : "a folder", by[i] ? by[i] : "", taken[i]);
-    given->data.dir = path;
-    if (!gn_settings_find(&cli->flags, "data.format"))
-        given->data.format = GN_DATA_IMAGES;
-    if (gn_settings_find(&cli->flags, "y"))
-        given->data.y = given->y;
-    if (gn_settings_find(&cli->flags, "a"))
-        given->data.a = given->a;
-    if (gn_settings_find(&cli->flags, "missing"))
-        given->data.missing = given->missing;
-    return GERNE_OK;
+                           flag ? "--" : "a folder", flag ? flags[i] : "", keys[i]);
+        const char *value = flag ? flag->items[0] : path;
+        GN_TRY(gn_settings_add(cli->ctx, &cli->flags, keys[i], &value, 1, false, 0));
+    }
+    static const char *const images = "images";
+    if (gn_settings_find(&cli->flags, "data.format"))
+        return GERNE_OK;
+    return gn_settings_add(cli->ctx, &cli->flags, "data.format", &images, 1, false, 0);
 }
 
 /* ---- what is said about it ---- */
@@ -285,6 +283,8 @@ static gerne_status run(gn_cli *cli)
         GN_TRY(take_folder(cli, argument));
     else if (!argument)
         GN_TRY(check_columns_unused(cli));
+    GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
+    GN_TRY(gn_config_complete(cli->ctx, cli->config));
     if (!argument && !keys)
         gn_log(cli->ctx, GERNE_LOG_INFO,
                "note: neither a file nor data.* keys are given: this is the embedded synthetic "
@@ -318,6 +318,7 @@ const gn_command gn_command_audit = {
             "Data with splits is judged by its training split; all splits together are mentioned.\n"
             "The verdict goes by Cramer's V: unbiased below 0.1, strongly biased from 0.5.\n",
     .max_arguments = 1,
+    .applies_flags_itself = true,
     .setup = setup,
     .run = run,
 };

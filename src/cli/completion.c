@@ -1,11 +1,13 @@
 /* completion.c - gerne completion: what a shell needs to complete commands, keys and values, from
  * the tables that the parser uses. */
-#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "methods/method.h"
 #include "nn/model.h"
+
+enum { FLAG_MAX = 160 };
 
 typedef enum value_kind { NO_VALUE, ANY_VALUE, FILE_VALUE, WORD_VALUE } value_kind;
 
@@ -22,12 +24,13 @@ typedef struct script {
     gerne_ctx *ctx;
     gn_text *out;
     const shell *shell;
-    gn_text name, words;                      /* of the key at hand */
+    gn_text words;                            /* that the key at hand may be */
     gn_text seen;                             /* keys of the command; two methods may share one */
     gn_text choices, any_values, file_values; /* of the command, for bash */
 } script;
 
-/* How a shell wants it. arguments: what the command's first argument may be, "" for a file. */
+/* How a shell wants it; begin_command, end_command and end may be NULL. arguments: what the
+ * command's first argument may be, "" for a file. */
 struct shell {
     const char *name;
     gerne_status (*begin)(script *s);
@@ -241,24 +244,10 @@ static gerne_status fish_key(script *s, const gn_command *command, const key *k)
 
 /* ---- the walk over commands and keys ---- */
 
-static gerne_status nothing(script *s)
-{
-    (void)s;
-    return GERNE_OK;
-}
-
-static gerne_status no_command(script *s, const gn_command *command, const char *arguments)
-{
-    (void)s;
-    (void)command;
-    (void)arguments;
-    return GERNE_OK;
-}
-
 static const shell shells[] = {
-    {"bash", begin_bash, no_command, bash_key, end_bash_command, end_bash},
+    {"bash", begin_bash, NULL, bash_key, end_bash_command, end_bash},
     {"zsh", begin_zsh, begin_zsh_command, zsh_key, end_zsh_command, end_zsh},
-    {"fish", begin_fish, begin_fish_command, fish_key, no_command, nothing},
+    {"fish", begin_fish, begin_fish_command, fish_key, NULL, NULL},
 };
 enum { SHELLS = sizeof shells / sizeof shells[0] };
 
@@ -278,29 +267,32 @@ typedef struct walk {
     const gn_command *command;
 } walk;
 
+/* Appends "a|b|c" with blanks instead of bars. */
+static gerne_status add_choices(script *s, const char *choices, size_t length, gn_text *out)
+{
+    for (size_t i = 0; i < length; i++)
+        GN_TRY(gn_text_add(s->ctx, out, "%c", choices[i] == '|' ? ' ' : choices[i]));
+    return GERNE_OK;
+}
+
 static gerne_status add_key(void *user, const char *section, const char *summary,
                             const gn_option *option)
 {
     const walk *w = user;
     script *s = w->script;
+    char flag[FLAG_MAX];
     (void)summary;
-    gn_text_clear(&s->name);
-    gn_text_clear(&s->words);
-    GN_TRY(
-        gn_text_add(s->ctx, &s->name, " --%s%s%s ", section, section[0] ? "." : "", option->name));
-    if (s->seen.size && strstr(s->seen.bytes, s->name.bytes))
+    snprintf(flag, sizeof flag, " --%s%s%s ", section, section[0] ? "." : "", option->name);
+    if (strstr(s->seen.bytes, flag))
         return GERNE_OK;
-    s->name.bytes[--s->name.size] = '\0';
-    if (s->seen.size)
-        s->seen.bytes[--s->seen.size] = '\0';
-    GN_TRY(gn_text_add(s->ctx, &s->seen, "%s ", s->name.bytes));
-    key k = {.name = s->name.bytes + strlen(" --"), .help = option->help, .kind = ANY_VALUE};
+    GN_TRY(gn_text_add(s->ctx, &s->seen, "%s", flag + 1));
+    flag[strlen(flag) - 1] = '\0';
+    key k = {.name = flag + strlen(" --"), .help = option->help, .kind = ANY_VALUE};
+    gn_text_clear(&s->words);
     if (option->type == GN_BOOL)
         k.kind = NO_VALUE;
     if (option->type == GN_CHOICE)
-        GN_TRY(gn_text_add(s->ctx, &s->words, "%s", option->choices));
-    for (char *bar = s->words.bytes; bar && (bar = strchr(bar, '|'));)
-        *bar = ' ';
+        GN_TRY(add_choices(s, option->choices, strlen(option->choices), &s->words));
     if (option->type == GN_TEXT) {
         k.kind = FILE_VALUE;
         GN_TRY(add_names(s, k.name));
@@ -317,9 +309,8 @@ static gerne_status add_arguments(script *s, const gn_command *command, gn_text 
     GN_TRY(gn_text_add(s->ctx, out, "%s", ""));
     for (size_t i = 0; command->word && command->word(i); i++)
         GN_TRY(gn_text_add(s->ctx, out, "%s%s", i ? " " : "", command->word(i)));
-    for (const char *at = command->arguments; islower((unsigned char)*at) || *at == '|'; at++)
-        GN_TRY(gn_text_add(s->ctx, out, "%c", *at == '|' ? ' ' : *at));
-    return GERNE_OK;
+    size_t length = strspn(command->arguments, "abcdefghijklmnopqrstuvwxyz|");
+    return add_choices(s, command->arguments, length, out);
 }
 
 static gerne_status add_command(gn_cli *cli, script *s, const gn_command *command)
@@ -329,12 +320,14 @@ static gerne_status add_command(gn_cli *cli, script *s, const gn_command *comman
     gn_text *const lists[] = {&s->seen, &s->choices, &s->any_values, &s->file_values};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         gn_text_clear(lists[i]);
-    gerne_status status = add_arguments(s, command, &arguments);
+    gerne_status status = gn_text_add(s->ctx, &s->seen, " ");
     if (status == GERNE_OK)
+        status = add_arguments(s, command, &arguments);
+    if (status == GERNE_OK && s->shell->begin_command)
         status = s->shell->begin_command(s, command, arguments.bytes);
     if (status == GERNE_OK)
         status = gn_visit_options(cli, command, add_key, &w);
-    if (status == GERNE_OK)
+    if (status == GERNE_OK && s->shell->end_command)
         status = s->shell->end_command(s, command, arguments.bytes);
     gn_text_free(&arguments);
     return status;
@@ -348,7 +341,7 @@ static gerne_status print(gn_cli *cli, script *s)
     GN_TRY(s->shell->begin(s));
     for (size_t i = 0; gn_commands[i]; i++)
         GN_TRY(add_command(cli, s, gn_commands[i]));
-    return s->shell->end(s);
+    return s->shell->end ? s->shell->end(s) : GERNE_OK;
 }
 
 static gerne_status run(gn_cli *cli)
@@ -365,8 +358,7 @@ static gerne_status run(gn_cli *cli)
         return GERNE_EUSAGE;
     }
     gerne_status status = print(cli, &s);
-    gn_text *const texts[] = {&s.name,    &s.words,      &s.seen,
-                              &s.choices, &s.any_values, &s.file_values};
+    gn_text *const texts[] = {&s.words, &s.seen, &s.choices, &s.any_values, &s.file_values};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         gn_text_free(texts[i]);
     return status;

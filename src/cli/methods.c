@@ -1,17 +1,17 @@
 /* methods.c - gerne methods: what can be trained, from the tables that the parser uses. */
+#include <stdio.h>
+
 #include "cli/command.h"
 #include "methods/method.h"
 
-static const char *need_words(const gn_method *m)
+static const char *need_words(const gn_method *m, char words[80])
 {
-    switch (m->attributes) {
-    case GN_ATTRIBUTES_UNUSED:
+    if (m->attributes == GN_ATTRIBUTES_UNUSED)
         return "not used";
-    case GN_ATTRIBUTES_GROUPS:
+    if (!m->default_estimator)
         return "used; unknown: classes are the groups";
-    default:
-        return "used; unknown: estimated with a biased model";
-    }
+    snprintf(words, 80, "used; unknown: groups of the estimator %s", m->default_estimator);
+    return words;
 }
 
 static json_t *options_json(const gn_method *m)
@@ -31,13 +31,14 @@ static json_t *options_json(const gn_method *m)
 static gerne_status print_json(gn_cli *cli, const gn_method *only)
 {
     json_t *list = json_array();
+    char words[80];
     for (size_t i = 0; gn_methods[i]; i++) {
         const gn_method *m = gn_methods[i];
         if (only && only != m)
             continue;
         json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:o}", "name", m->name, "paper",
                                               m->paper, "summary", m->summary, "attributes",
-                                              need_words(m), "options", options_json(m)));
+                                              need_words(m, words), "options", options_json(m)));
     }
     return gn_output_json(cli, list);
 }
@@ -62,6 +63,7 @@ static const char *method_name(size_t i)
 static gerne_status run(gn_cli *cli)
 {
     const gn_method *only = NULL;
+    char words[80];
     if (cli->argument_count)
         GN_TRY(gn_method_find(cli->ctx, cli->arguments[0], &only));
     if (cli->json)
@@ -71,7 +73,7 @@ static gerne_status run(gn_cli *cli)
         if (only && only != m)
             continue;
         GN_TRY(gn_text_add(cli->ctx, &cli->output, "%-11s %s (%s)\n%-11s attributes: %s\n", m->name,
-                           m->summary, m->paper, "", need_words(m)));
+                           m->summary, m->paper, "", need_words(m, words)));
         if (only)
             GN_TRY(print_options(cli, m));
     }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/command.h"
 
 /* Short work shows nothing; what is shown changes a few times a second. */
@@ -36,13 +36,6 @@ static void catch_interrupts(void)
     struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* ---- the terminal ---- */
@@ -143,7 +136,7 @@ static void print_line(const gerne_progress *progress, double time)
 int gn_show_progress(void *user, const gerne_progress *progress)
 {
     const gn_cli *cli = user;
-    double time = now();
+    double time = gn_seconds();
     if (!line.started)
         catch_interrupts();
     if (!line.started || strcmp(line.what, progress->what) != 0) {

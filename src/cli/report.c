@@ -24,8 +24,8 @@ static const char help[] =
     "  gerne report runs/erm runs/gerne --out both.html\n"
     "  gerne report studies/cmnist\n"
     "\n"
-    "Runs in one report must have the same data; differences are relative to the first run. An\n"
-    "unfinished run is shown up to its last evaluation.\n";
+    "Runs in one report must have the same data; differences are relative to the first run. A run\n"
+    "that has not finished or diverged is shown up to its last evaluation, and says so.\n";
 
 gerne_status gn_close_with_report(gn_cli *cli, const char *directory)
 {
@@ -50,10 +50,29 @@ static double fraction(const json_t *run, const char *key)
     return 100 * json_number_value(json_object_get(run, key));
 }
 
+static gerne_status print_diverged(gn_cli *cli, const char *path, const json_t *diverged)
+{
+    const char *message = json_string_value(json_object_get(diverged, "message"));
+    return gn_text_add(cli->ctx, &cli->output, "  %s: %s\n", path, message ? message : "diverged");
+}
+
+static gerne_status print_warnings(gn_cli *cli, const json_t *run)
+{
+    const json_t *text;
+    size_t i;
+    json_array_foreach(json_object_get(run, "warnings"), i, text)
+    {
+        GN_TRY(gn_text_add(cli->ctx, &cli->output, "    warning: %s\n", json_string_value(text)));
+    }
+    return GERNE_OK;
+}
+
 static gerne_status print_run(gn_cli *cli, const json_t *run)
 {
     const char *path = json_string_value(json_object_get(run, "path"));
     const json_t *range = json_object_get(run, "wga_ci95");
+    if (json_is_object(json_object_get(run, "diverged")))
+        return print_diverged(cli, path, json_object_get(run, "diverged"));
     if (!json_is_true(json_object_get(run, "complete")))
         return gn_text_add(cli->ctx, &cli->output, "  %s: not finished\n", path);
     if (!json_is_number(json_object_get(run, "wga")))
@@ -82,6 +101,7 @@ static gerne_status print(gn_cli *cli, const json_t *summary)
     json_array_foreach(json_object_get(summary, "runs"), i, item)
     {
         GN_TRY(print_run(cli, item));
+        GN_TRY(print_warnings(cli, item));
     }
     return gn_text_add(cli->ctx, &cli->output, "written to %s\n",
                        json_string_value(json_object_get(summary, "report")));
@@ -92,7 +112,7 @@ static gerne_status run(gn_cli *cli)
     const report_options *given = cli->options;
     json_t *summary;
     if (cli->argument_count == 0) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "no run and no study to report on");
+        gn_fail(cli->ctx, GERNE_EUSAGE, "nothing to report on: no run and no study is given");
         gn_hint(cli->ctx, "gerne report RUN, with the directory that 'gerne train --out' wrote");
         return GERNE_EUSAGE;
     }

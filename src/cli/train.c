@@ -65,6 +65,20 @@ static gerne_status write_report(gn_cli *cli, const char *directory)
     return gn_path_exists(path) ? GERNE_OK : gn_close_with_report(cli, directory);
 }
 
+/* A diverged run gets its report, too; what is told remains the divergence. */
+static gerne_status close_run(gn_cli *cli, const char *directory, gerne_status status)
+{
+    if (status == GERNE_OK)
+        return write_report(cli, directory);
+    if (status == GERNE_EDIVERGED) {
+        gn_saved_failure failure = gn_save_failure(cli->ctx);
+        if (write_report(cli, directory) != GERNE_OK)
+            gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
+        gn_restore_failure(cli->ctx, &failure);
+    }
+    return status;
+}
+
 /* A single run ignores what a file says about searching. */
 static gerne_status read_file(gn_cli *cli, gn_settings *out)
 {
@@ -76,7 +90,7 @@ static gerne_status read_file(gn_cli *cli, gn_settings *out)
         status = gn_settings_pick(cli->ctx, &rest, "search.", false, out);
     if (status == GERNE_OK && out->count < all.count)
         gn_log(cli->ctx, GERNE_LOG_INFO,
-               "ignored the sections tune and search, which are for 'gerne tune'");
+               "ignored: the sections tune and search are for 'gerne tune'");
     gn_settings_free(&all);
     gn_settings_free(&rest);
     return status;
@@ -91,10 +105,10 @@ static gerne_status start(gn_cli *cli, const gn_settings *flags, gn_text *report
         status = read_file(cli, &file);
     if (status == GERNE_OK)
         status = gn_run_config_new(cli->ctx, cli->argument_count ? &file : NULL, flags, &config);
-    if (status == GERNE_OK)
+    if (status == GERNE_OK) {
         status = gn_train(cli->ctx, config, report, results);
-    if (status == GERNE_OK)
-        status = write_report(cli, config->top.out);
+        status = close_run(cli, config->top.out, status);
+    }
     gn_run_config_close(config);
     gn_settings_free(&file);
     return status;
@@ -108,8 +122,8 @@ static gerne_status resume(gn_cli *cli, const gn_settings *flags, gn_text *repor
         gn_hint(cli->ctx, "a run is resumed with the configuration that it was started with");
         return GERNE_EUSAGE;
     }
-    GN_TRY(gn_train_resume(cli->ctx, given.resume, report, results));
-    return write_report(cli, given.resume);
+    gerne_status status = gn_train_resume(cli->ctx, given.resume, report, results);
+    return close_run(cli, given.resume, status);
 }
 
 static gerne_status train(gn_cli *cli, const gn_settings *flags)

@@ -14,11 +14,11 @@ gerne_status gn_column_find(gn_csv *csv, const char *named, const char *const *u
     return GERNE_OK;
 }
 
-gerne_status gn_label_columns_find(gn_csv *csv, const gn_data_options *options,
-                                   const char *const *attributes, gn_label_columns *out)
+gerne_status gn_csv_labels_find(gn_csv *csv, const gn_data_options *options,
+                                const char *const *attributes, gn_csv_labels *out)
 {
     static const char *const splits[] = {"split", NULL};
-    *out = (gn_label_columns){-1, -1, -1};
+    *out = (gn_csv_labels){-1, -1, -1};
     if (!gn_is_none(options->y)) {
         size_t y;
         GN_TRY(gn_csv_require_flag(csv, options->y ? options->y : "y", "data.y", &y));
@@ -34,8 +34,8 @@ static const char *cell(const gn_csv *csv, ptrdiff_t column)
     return column >= 0 ? gn_csv_cell(csv, (size_t)column) : NULL;
 }
 
-gerne_status gn_label_columns_add(gerne_ctx *ctx, gn_csv *csv, const char *path,
-                                  const gn_label_columns *columns, gn_rows *rows)
+gerne_status gn_csv_labels_add(gerne_ctx *ctx, gn_csv *csv, const char *path,
+                               const gn_csv_labels *columns, gn_rows *rows)
 {
     gn_split split = GN_TRAIN;
     const char *word = cell(csv, columns->split);

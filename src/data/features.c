@@ -31,15 +31,15 @@ static const char *const attribute_names[] = {"a", NULL};
 static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
                                     gn_rows *rows)
 {
-    gn_label_columns columns;
-    GN_TRY(gn_label_columns_find(csv, options, attribute_names, &columns));
+    gn_csv_labels columns;
+    GN_TRY(gn_csv_labels_find(csv, options, attribute_names, &columns));
     GN_TRY(gn_rows_open(ctx, options, columns.y >= 0, columns.a >= 0, rows));
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
         if (!more)
             return GERNE_OK;
-        GN_TRY(gn_label_columns_add(ctx, csv, options->labels, &columns, rows));
+        GN_TRY(gn_csv_labels_add(ctx, csv, options->labels, &columns, rows));
     }
 }
 
@@ -70,8 +70,8 @@ typedef struct csv_features {
 } csv_features;
 
 /* Labels that are there but not wanted are not features either. */
-static bool is_label(const gn_csv *csv, const gn_data_options *options,
-                     const gn_label_columns *labels, ptrdiff_t column)
+static bool is_label(const gn_csv *csv, const gn_data_options *options, const gn_csv_labels *labels,
+                     ptrdiff_t column)
 {
     return column == labels->y || column == labels->a || column == labels->split ||
            (gn_is_none(options->y) && column == gn_csv_column(csv, "y")) ||
@@ -100,7 +100,7 @@ static gerne_status check_patterns(gn_csv *csv, const gn_texts *patterns)
 }
 
 static gerne_status find_features(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
-                                  const gn_label_columns *labels, csv_features *out)
+                                  const gn_csv_labels *labels, csv_features *out)
 {
     GN_TRY(check_patterns(csv, &options->x));
     GN_TRY(gn_alloc(ctx, gn_csv_columns(csv), sizeof *out->columns, "columns", &out->columns));
@@ -137,8 +137,8 @@ static gerne_status read_values(gerne_ctx *ctx, gn_csv *csv, csv_features *out)
 static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
                                   gn_dataset *dataset, csv_features *out)
 {
-    gn_label_columns labels;
-    GN_TRY(gn_label_columns_find(csv, options, attribute_names, &labels));
+    gn_csv_labels labels;
+    GN_TRY(gn_csv_labels_find(csv, options, attribute_names, &labels));
     GN_TRY(find_features(ctx, csv, options, &labels, out));
     GN_TRY(gn_rows_open(ctx, options, labels.y >= 0, labels.a >= 0, &out->rows));
     for (;;) {
@@ -147,7 +147,7 @@ static gerne_status read_csv_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_opt
         if (!more)
             break;
         GN_TRY(gn_features_fit(ctx, dataset, out->rows.n + 1, out->column_count));
-        GN_TRY(gn_label_columns_add(ctx, csv, options->file, &labels, &out->rows));
+        GN_TRY(gn_csv_labels_add(ctx, csv, options->file, &labels, &out->rows));
         GN_TRY(read_values(ctx, csv, out));
     }
     GN_TRY(gn_rows_finish(ctx, &out->rows, dataset));

@@ -10,7 +10,7 @@
 
 typedef struct metadata_columns {
     size_t file;
-    gn_label_columns labels;
+    gn_csv_labels labels;
 } metadata_columns;
 
 static gerne_status find_columns(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
@@ -25,7 +25,7 @@ static gerne_status find_columns(gerne_ctx *ctx, gn_csv *csv, const gn_data_opti
         GN_TRY(gn_csv_require_flag(csv, files[0], key, &columns->file));
     else
         columns->file = (size_t)file;
-    GN_TRY(gn_label_columns_find(csv, options, attributes, &columns->labels));
+    GN_TRY(gn_csv_labels_find(csv, options, attributes, &columns->labels));
     if (columns->labels.split < 0)
         gn_log(ctx, GERNE_LOG_INFO,
                "%s has no column 'split': all samples are for training; --data.split names another "
@@ -40,8 +40,8 @@ static gerne_status read_row(gerne_ctx *ctx, gn_csv *csv, const metadata_columns
     const char *file = gn_csv_cell(csv, columns->file);
     if (!file[0])
         return gn_csv_fail(csv, GERNE_EDATA, (ptrdiff_t)columns->file, "the file name is empty");
-    GN_TRY(gn_label_columns_add(ctx, csv, collection->files.listing, &columns->labels,
-                                &collection->rows));
+    GN_TRY(gn_csv_labels_add(ctx, csv, collection->files.listing, &columns->labels,
+                             &collection->rows));
     return gn_files_add(ctx, &collection->files, file, gn_csv_line(csv));
 }
 

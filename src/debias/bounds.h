@@ -10,6 +10,11 @@ GERNE_CHECKED gerne_status gn_check_c(gerne_ctx *ctx, double c);
  * -0.25. */
 double gn_pseudo_cap(const gerne_groups *groups, double c);
 
+/* The groups hard (0) and easy (1) that t makes of the samples of each class, before it is known
+ * which samples they are; sizes only. */
+GERNE_CHECKED gerne_status gn_pseudo_counts(gerne_ctx *ctx, const gerne_groups *groups, double t,
+                                            bool round_up, gerne_groups **out);
+
 /* Variances of the loss in units of that of the majority's (appendix B: two classes and two
  * attributes, strongly biased, minority already learnt). */
 typedef struct gn_variances {

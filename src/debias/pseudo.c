@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "debias/bounds.h"
 #include "debias/groups.h"
 #include "debias/sampler.h"
 
@@ -88,7 +89,31 @@ void gerne_pseudo_close(gerne_pseudo *pseudo)
     gn_free(pseudo);
 }
 
-/* How many samples of a class are hard; both parts get at least one. */
+/* How many of the samples of a class t calls hard: at least one. */
+static uint64_t share_of(uint64_t all, double t, bool round_up)
+{
+    double wanted = gn_snap(t * (double)all);
+    uint64_t hard = (uint64_t)(round_up ? ceil(wanted) : floor(wanted));
+    return hard ? hard : 1;
+}
+
+gerne_status gn_pseudo_counts(gerne_ctx *ctx, const gerne_groups *groups, double t, bool round_up,
+                              gerne_groups **out)
+{
+    int64_t *counts;
+    *out = NULL;
+    GN_TRY(gn_alloc(ctx, 2 * (size_t)groups->classes, sizeof *counts, "pseudo-groups", &counts));
+    for (uint32_t y = 0; y < groups->classes; y++) {
+        uint64_t all = groups->class_counts[y], hard = share_of(all, t, round_up);
+        counts[2 * y] = (int64_t)(hard < all ? hard : all);
+        counts[2 * y + 1] = (int64_t)all - counts[2 * y];
+    }
+    gerne_status status = gerne_groups_from_counts(ctx, counts, groups->classes, 2, out);
+    gn_free(counts);
+    return status;
+}
+
+/* The same for a class that has samples to tell apart; both parts get at least one. */
 static gerne_status hard_count(gerne_ctx *ctx, const gerne_pseudo *pseudo, uint32_t y, double t,
                                bool round_up, uint64_t *out)
 {
@@ -96,10 +121,7 @@ static gerne_status hard_count(gerne_ctx *ctx, const gerne_pseudo *pseudo, uint3
     if (!(t > 0 && t < 1))
         return gn_fail(ctx, GERNE_EUSAGE, "t %g is outside (0, 1)", t);
     uint64_t all = pseudo->starts[y + 1] - pseudo->starts[y];
-    double wanted = gn_snap(t * (double)all);
-    uint64_t hard = (uint64_t)(round_up ? ceil(wanted) : floor(wanted));
-    if (hard == 0)
-        hard = 1;
+    uint64_t hard = share_of(all, t, round_up);
     if (hard >= all) {
         gn_fail(ctx, GERNE_EUSAGE,
                 "t = %g calls all %llu samples of class y=%u hard and leaves none easy", t,

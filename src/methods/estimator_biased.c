@@ -2,8 +2,9 @@
  * class-balanced batches with a tenth of the learning rate and twice the weight decay; per class
  * the fraction t of training samples that it gives the least probability of their class become
  * pseudo-attribute 0, the rest 1. */
-#include <math.h>
+#include <stdio.h>
 
+#include "debias/bounds.h"
 #include "methods/extrapolation.h"
 
 enum { HARD, EASY, PSEUDO_ATTRIBUTES };
@@ -16,7 +17,7 @@ typedef struct biased_options {
 
 static const gn_option options[] = {
     {"t", GN_REAL, offsetof(biased_options, t), .fallback = "0.01", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX,
+     .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX | GN_LOG | GN_GUESSED, .search_factor = 2,
      .help = "attributes unknown: fraction of each class that is taken for the minority"},
     {"t_rounding", GN_CHOICE, offsetof(biased_options, t_rounding), .fallback = "floor",
      .choices = "floor|ceil",
@@ -50,18 +51,11 @@ static uint32_t attributes_found(const gn_run *run)
 }
 
 /* Which samples are hard is not known before the biased model is trained; how many, is. */
-static bool expect(const gn_run *run, int64_t *counts)
+static gerne_status expect(const gn_run *run, char *at, size_t size, gerne_groups **out)
 {
     const biased_options *given = run->options;
-    for (uint32_t y = 0; y < run->classes; y++) {
-        double n = (double)gerne_groups_count(run->groups, y, 0);
-        double hard = given->t_rounding == 1 ? ceil(given->t * n) : floor(given->t * n);
-        counts[2 * y + HARD] = hard < 1 ? 1 : (int64_t)hard;
-        counts[2 * y + EASY] = (int64_t)n - counts[2 * y + HARD];
-        if (counts[2 * y + EASY] < 1)
-            return false; /* said when the groups are made, with the class's name */
-    }
-    return true;
+    snprintf(at, size, "t = %g", given->t);
+    return gn_pseudo_counts(run->ctx, run->groups, given->t, given->t_rounding == 1, out);
 }
 
 static gerne_status start(gn_run *run)

@@ -1,7 +1,11 @@
 #include "methods/extrapolation.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "debias/bounds.h"
 
 gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
                                     const gn_extrapolation_options *options)
@@ -140,6 +144,27 @@ gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e, gn_minibatc
     }
     gn_run_log(run, "loss", (1 + beta) * loss_lb - beta * loss_b);
     return gn_run_apply(run, 0);
+}
+
+/* Drawn at random, beta goes from no extrapolation to just below its bound, where a group's share
+ * is zero. */
+gerne_status gn_extrapolation_limits(gerne_ctx *ctx, const gerne_groups *groups, double c,
+                                     unsigned flags, int steps, gn_limits *out)
+{
+    gerne_bounds bounds;
+    gn_beta_list list;
+    static_assert(sizeof list.items <= sizeof out->values, "a grid of beta has room");
+    *out = (gn_limits){.allowed = {-INFINITY, INFINITY}};
+    snprintf(out->at, sizeof out->at, "c = %g", c);
+    GN_TRY(gerne_bounds_of(ctx, groups, c, &bounds));
+    GN_TRY(gn_beta_grid(ctx, groups, c, steps, &list));
+    out->count = list.count;
+    memcpy(out->values, list.items, list.count * sizeof list.items[0]);
+    if (bounds.binds && !(flags & GERNE_BEYOND_BOUNDS))
+        out->allowed = (gn_interval){
+            bounds.lower, flags & GERNE_PSEUDO_GROUPS ? gn_pseudo_cap(groups, c) : bounds.upper};
+    out->usual = (gn_interval){0, isinf(out->allowed.hi) ? 1 : 0.99 * out->allowed.hi};
+    return GERNE_OK;
 }
 
 gerne_status gn_extrapolation_watch(const gn_run *run, double mean_loss, gn_text *warning)

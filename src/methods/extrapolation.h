@@ -26,6 +26,12 @@ GERNE_CHECKED gerne_status gn_extrapolation_plan(const gn_run *run, const gn_ext
 GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e,
                                                  gn_minibatch *batches);
 
+/* The hook limits, for beta: by the groups that the run will have, with flags of
+ * gerne_check_beta. */
+GERNE_CHECKED gerne_status gn_extrapolation_limits(gerne_ctx *ctx, const gerne_groups *groups,
+                                                   double c, unsigned flags, int steps,
+                                                   gn_limits *out);
+
 /* The hook watch: inside its bounds the loss is a mean of losses by shares that are not negative,
  * so a mean well below zero says that L_b grows without bound, long before figures overflow. */
 GERNE_CHECKED gerne_status gn_extrapolation_watch(const gn_run *run, double mean_loss,

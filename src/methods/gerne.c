@@ -10,7 +10,9 @@
  * (estimator_biased.c); then algorithm 1 with these groups.
  */
 #include <math.h>
+#include <stdio.h>
 
+#include "debias/bounds.h"
 #include "methods/extrapolation.h"
 
 typedef struct gerne_options {
@@ -23,7 +25,7 @@ typedef struct gerne_options {
 
 static const gn_option options[] = {
     {"c", GN_REAL, OPTION(c), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
      .help = "how far the less biased batch goes from the data towards balance"},
     {"beta", GN_REAL, OPTION(beta), .fallback = "1", .min = -100, .max = 100, .flags = GN_TUNABLE,
      .help = "how far to extrapolate; 1/c - 1 balances, 'gerne bounds' gives the limits"},
@@ -49,6 +51,13 @@ static gerne_status check(gn_run *run)
     if (run->estimator && !run->expected)
         return GERNE_OK; /* sizes are not known yet */
     return gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
+}
+
+static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
+{
+    const gerne_options *given = run->options;
+    return gn_extrapolation_limits(run->ctx, run->expected ? run->expected : run->groups, given->c,
+                                   beta_flags(run), steps, out);
 }
 
 static gerne_status start(gn_run *run)
@@ -107,7 +116,10 @@ const gn_method gn_method_gerne = {
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(gerne_options),
     .state_size = sizeof(gn_extrapolation),
+    .limited = "beta",
+    .limited_by = "c",
     .check = check,
+    .limits = limits,
     .start = start,
     .plan = plan,
     .step = step,

@@ -14,9 +14,10 @@
 #define GN_METHODS_METHOD_H
 
 #include "base/option.h"
+#include "base/statistics.h"
 #include "nn/pass.h"
 
-enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 3, GN_STAGES_MAX = 8 };
+enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 3, GN_STAGES_MAX = 8, GN_LIMIT_VALUES_MAX = 128 };
 
 /* One batch of a step: the step's draw from a sampler, or a list of samples. */
 typedef struct gn_request {
@@ -83,6 +84,15 @@ typedef struct gn_pseudo_report {
     double precision, recall; /* NaN when the truth is not known */
 } gn_pseudo_report;
 
+/* How far an option may go with the other options and groups of a run: for searches. */
+typedef struct gn_limits {
+    gn_interval allowed;                /* what check accepts; infinite where it refuses nothing */
+    gn_interval usual;                  /* to draw from at random */
+    double values[GN_LIMIT_VALUES_MAX]; /* worth trying, ascending */
+    size_t count;
+    char at[64]; /* the options that the limits depend on: "c = 0.5" */
+} gn_limits;
+
 /* What a method may read of its run, and the few fields that start may set. */
 typedef struct gn_run {
     gerne_ctx *ctx;
@@ -132,11 +142,16 @@ struct gn_method {
     size_t state_size;
     bool plain_batches;            /* draws run->batch samples, not run->per_class of each class */
     const char *default_estimator; /* when attributes are unknown; NULL: none */
+    const char *limited;           /* the option that limits is about; or NULL */
+    const char *limited_by;        /* the option that moves its limits most, for figures; or NULL */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
     int (*stages)(const gn_run *run, gn_stage *stages);
     /* Before any sample is read: are the options and the groups usable? May be NULL. */
     gerne_status (*check)(gn_run *run);
+    /* The limits of the option limited, its values in so many steps; with limited. Of the run only
+     * ctx, options, groups and known are set. */
+    gerne_status (*limits)(const gn_run *run, int steps, gn_limits *out);
     /* Enters a stage, also when a run is resumed inside it: samplers, tables. May be NULL. */
     gerne_status (*start)(gn_run *run);
     gerne_status (*plan)(gn_run *run, int64_t k, gn_plan *plan);
@@ -153,9 +168,9 @@ struct gn_method {
     /* ---- estimators of groups, which are methods of a list of their own ---- */
 
     uint32_t (*attributes_found)(const gn_run *run); /* how many there will be in each class */
-    /* Before training: counts[classes][attributes_found]; false when they cannot be told. Or NULL.
-     */
-    bool (*expect)(const gn_run *run, int64_t *counts);
+    /* Before training: the sizes that its groups will have, to be closed by the caller. NULL when
+     * they cannot be told. May append to at, "t = 0.01", what they depend on. */
+    gerne_status (*expect)(const gn_run *run, char *at, size_t size, gerne_groups **out);
     /* After its stages, and again whenever a run is resumed after them: gives the groups, by
      * gn_run_regroup, from the tables that the stages have left. */
     gerne_status (*groups)(gn_run *run);

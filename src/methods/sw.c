@@ -11,7 +11,7 @@ typedef struct sw_options {
 
 static const gn_option options[] = {
     {"c", GN_REAL, offsetof(sw_options, c), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
      .help = "how far the batch goes from the data towards balance"},
     {"beta", GN_REAL, offsetof(sw_options, beta), .fallback = "1", .min = -100, .max = 100,
      .flags = GN_TUNABLE, .help = "as gerne's: the weights give the same expected loss"},
@@ -24,11 +24,21 @@ typedef struct sw_state {
     double *weights; /* [groups] */
 } sw_state;
 
+static unsigned beta_flags(const sw_options *given)
+{
+    return given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0;
+}
+
 static gerne_status check(gn_run *run)
 {
     const sw_options *given = run->options;
-    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta,
-                            given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0);
+    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(given));
+}
+
+static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
+{
+    const sw_options *given = run->options;
+    return gn_extrapolation_limits(run->ctx, run->groups, given->c, beta_flags(given), steps, out);
 }
 
 static gerne_status start(gn_run *run)
@@ -78,7 +88,10 @@ const gn_method gn_method_sw = {
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(sw_options),
     .state_size = sizeof(sw_state),
+    .limited = "beta",
+    .limited_by = "c",
     .check = check,
+    .limits = limits,
     .start = start,
     .plan = plan,
     .step = step,

@@ -10,12 +10,13 @@
 const gn_option gn_optimizer_option_table[] = {
     {"optimizer", GN_CHOICE, OPTION(optimizer), .fallback = "sgd", .choices = "sgd|adam|adamw",
      .help = "the update rule"},
-    {"lr", GN_REAL, OPTION(lr), .fallback = "0.01", .min = 0, .max = 1e6, .flags = GN_TUNABLE,
+    {"lr", GN_REAL, OPTION(lr), .fallback = "0.01", .min = 0, .max = 1e6,
+     .flags = GN_TUNABLE | GN_LOG, .search_factor = 3.1622776601683795, /* half a decade */
      .help = "learning rate; adam and adamw want a tenth of it"},
     {"momentum", GN_REAL, OPTION(momentum), .fallback = "0.9", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "momentum of sgd"},
     {"weight_decay", GN_REAL, OPTION(weight_decay), .fallback = "0", .min = 0, .max = 1e6,
-     .flags = GN_TUNABLE, .help = "weight decay: L2 in sgd and adam, decoupled in adamw"},
+     .flags = GN_TUNABLE | GN_LOG, .help = "weight decay: L2 in sgd and adam, decoupled in adamw"},
     {"schedule", GN_CHOICE, OPTION(schedule), .fallback = "constant",
      .choices = "constant|linear|step|cosine", .help = "how the learning rate changes"},
     {"schedule_every", GN_INT, OPTION(schedule_every), .fallback = "10000", .min = 1, .max = 1e15,

@@ -1,4 +1,4 @@
-/* read_log.c - log.jsonl: the start of the run, its curves, how long it took. */
+/* read_log.c - log.jsonl: the start of the run, its curves, how it ended, how long it took. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +87,10 @@ static gerne_status take_event(gn_run_record *run, json_t *event)
         run->seconds = gn_json_real(event, "seconds");
     else if (strcmp(name, "start") == 0 && !run->start)
         run->start = json_incref(event);
+    else if (strcmp(name, "diverged") == 0 && !run->results)
+        return gn_take_divergence(run, event);
+    else if (strcmp(name, "warning") == 0 && !run->results) /* the results have them all */
+        return gn_take_warning(run, json_object_get(event, "message"));
     return GERNE_OK;
 }
 

@@ -141,6 +141,17 @@ static void read_selection(const json_t *selection, gn_selection_record *out)
     out->step = gn_json_real(selection, "step");
 }
 
+static gerne_status read_warnings(gn_run_record *run)
+{
+    const json_t *text;
+    size_t i;
+    json_array_foreach(json_object_get(run->results, "warnings"), i, text)
+    {
+        GN_TRY(gn_take_warning(run, text));
+    }
+    return GERNE_OK;
+}
+
 static gerne_status interpret(gn_run_record *run)
 {
     const json_t *r = run->results;
@@ -158,6 +169,7 @@ static gerne_status interpret(gn_run_record *run)
     run->seed = json_integer_value(json_object_get(r, "seed"));
     run->threads = json_integer_value(json_object_get(r, "threads"));
     read_selection(json_object_get(r, "selection"), &run->selection);
+    GN_TRY(read_warnings(run));
     GN_TRY(read_split(run, json_object_get(splits, "val"), &run->val));
     GN_TRY(read_split(run, json_object_get(splits, "test"), &run->test));
     GN_TRY(read_split(run, json_object_get(last, "val"), &run->last_val));

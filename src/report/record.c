@@ -42,6 +42,15 @@ gerne_status gn_record_path(gn_run_record *run, const char *name, const char **o
     return gn_path_join(run->ctx, run->arena, run->path, name, out);
 }
 
+static gerne_status add_text(gn_run_record *run, gn_text_list *list, const char *text)
+{
+    GN_TRY(gn_grow(run->ctx, &list->items, &list->capacity, list->count + 1, sizeof *list->items,
+                   "texts of a run"));
+    GN_TRY(gn_arena_copy_text(run->ctx, run->arena, text, &list->items[list->count]));
+    list->count++;
+    return GERNE_OK;
+}
+
 gerne_status gn_run_note(gn_run_record *run, const char *format, ...)
 {
     char text[1024];
@@ -50,11 +59,12 @@ gerne_status gn_run_note(gn_run_record *run, const char *format, ...)
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     gn_mend_end(text);
-    GN_TRY(gn_grow(run->ctx, &run->notes, &run->note_capacity, run->note_count + 1,
-                   sizeof *run->notes, "notes"));
-    GN_TRY(gn_arena_copy_text(run->ctx, run->arena, text, &run->notes[run->note_count]));
-    run->note_count++;
-    return GERNE_OK;
+    return add_text(run, &run->notes, text);
+}
+
+gerne_status gn_take_warning(gn_run_record *run, const json_t *text)
+{
+    return json_is_string(text) ? add_text(run, &run->warnings, json_string_value(text)) : GERNE_OK;
 }
 
 const char *gn_run_setting(const gn_run_record *run, const char *key)
@@ -154,7 +164,7 @@ static gerne_status read_config(gn_run_record *run)
 
 static gerne_status say_unfinished(gn_run_record *run)
 {
-    if (run->results)
+    if (run->results || run->divergence.there)
         return GERNE_OK;
     run->running = in_use(run->path);
     if (run->running)
@@ -163,7 +173,21 @@ static gerne_status say_unfinished(gn_run_record *run)
                            "written. Write it again when the run has ended.");
     return gn_run_note(run,
                        "The run has not finished (no results.json): it was stopped, or it failed. "
-                       "'gerne train --resume' goes on where it was.");
+                       "'gerne train --resume' resumes it where it stopped.");
+}
+
+gn_state_words gn_run_state(const gn_run_record *run)
+{
+    gn_state_words words;
+    const char *plain = run->divergence.there ? "diverged"
+                        : run->running        ? "still running"
+                                              : "not finished";
+    if (run->divergence.there && isfinite(run->divergence.step))
+        snprintf(words.text, sizeof words.text, "diverged at step %s",
+                 gn_show_whole(run->divergence.step).text);
+    else
+        snprintf(words.text, sizeof words.text, "%s", plain);
+    return words;
 }
 
 /* What the configuration tells where the results do not. */
@@ -190,13 +214,15 @@ gerne_status gn_run_record_read(gerne_ctx *ctx, gn_arena *arena, const char *pat
                            .arena = arena,
                            .path = path,
                            .seconds = NAN,
+                           .divergence = {.step = NAN, .loss = NAN},
                            .config = {.arena = arena},
                            .selection = {.epoch = NAN, .step = NAN}};
     GN_TRY(gn_base_name(ctx, arena, path, &out->name));
     GN_TRY(read_config(out));
     GN_TRY(gn_read_results(out));
-    GN_TRY(say_unfinished(out));
     GN_TRY(gn_read_log(out));
+    GN_TRY(gn_read_divergence(out));
+    GN_TRY(say_unfinished(out));
     fill_from_config(out);
     GN_TRY(gn_read_predictions(out));
     return gn_read_pictures(out);
@@ -214,7 +240,8 @@ void gn_run_record_free(gn_run_record *run)
         gn_text_free(&run->pictures[i].png);
     gn_prediction_file_free(&run->predictions);
     gn_comparison_free(&run->difference);
-    gn_free(run->notes);
+    gn_free(run->warnings.items);
+    gn_free(run->notes.items);
 }
 
 gerne_status gn_study_record_read(gerne_ctx *ctx, const char *path, gn_study_record *out)

@@ -1,8 +1,8 @@
 /* record.h - what a run or study directory holds, read back as far as it is there.
  *
  * Nothing here links the trainer: the directory is the interface. Files that are missing leave
- * their part empty and a note behind; a file that is there and broken is an error, except for the
- * log, whose damaged lines are counted.
+ * their part empty and a note behind; an existing file that is damaged is an error, except for the
+ * log, whose damaged lines are counted, and for diverged.json and predictions.csv, which are noted.
  */
 #ifndef GN_REPORT_RECORD_H
 #define GN_REPORT_RECORD_H
@@ -35,6 +35,19 @@ typedef struct gn_selection_record {
     double epoch, step;
 } gn_selection_record;
 
+/* Of diverged.json, or of the log's event; NULL and NaN for what is missing. */
+typedef struct gn_divergence_record {
+    bool there;
+    const char *stage, *message, *hint; /* in the arena */
+    double step, loss;
+} gn_divergence_record;
+
+/* Texts in the arena of a record. */
+typedef struct gn_text_list {
+    const char **items; /* owned */
+    size_t count, capacity;
+} gn_text_list;
+
 enum { GN_STAGES_SHOWN = 4, GN_PICTURES_SHOWN = 24 };
 
 typedef struct gn_stage_record {
@@ -54,10 +67,11 @@ typedef struct gn_run_record {
     const char *path, *name; /* name: short, and no two of a report are the same */
     gn_settings config;
     gn_text config_text;
-    json_t *results; /* NULL while the run is not finished */
-    json_t *start;   /* the log's first event, or NULL */
-    bool running;    /* another process holds the directory */
-    double seconds;  /* that it took; NaN when unknown */
+    json_t *results;                 /* NULL while the run is not finished */
+    json_t *start;                   /* the log's first event, or NULL */
+    bool running;                    /* another process holds the directory */
+    gn_divergence_record divergence; /* not there when the run has results */
+    double seconds;                  /* that it took; NaN when unknown */
     const char *method, *fingerprint, *run_hash, *version;
     json_int_t seed, threads; /* threads 0: unknown */
     uint32_t classes, attributes;
@@ -73,8 +87,8 @@ typedef struct gn_run_record {
     bool is_paired;
     gn_picture_record pictures[GN_PICTURES_SHOWN];
     size_t picture_count;
-    const char **notes; /* in the arena */
-    size_t note_count, note_capacity;
+    gn_text_list warnings; /* of the trainer */
+    gn_text_list notes;    /* of the report, about the record */
 } gn_run_record;
 
 typedef struct gn_study_record {
@@ -97,10 +111,17 @@ void gn_study_record_free(gn_study_record *study);
 /* The parts of a run, for gn_run_record_read. */
 GERNE_CHECKED gerne_status gn_read_results(gn_run_record *run);
 GERNE_CHECKED gerne_status gn_read_log(gn_run_record *run);
+/* After the log, whose event stands in for a damaged file. */
+GERNE_CHECKED gerne_status gn_read_divergence(gn_run_record *run);
 GERNE_CHECKED gerne_status gn_read_predictions(gn_run_record *run);
 GERNE_CHECKED gerne_status gn_read_pictures(gn_run_record *run);
 /* Class and attribute names and the sizes of the groups, from results.json or the log. */
 GERNE_CHECKED gerne_status gn_read_names(gn_run_record *run);
+
+/* Copies the fields of a diverged event or of diverged.json. */
+GERNE_CHECKED gerne_status gn_take_divergence(gn_run_record *run, const json_t *json);
+/* Adds a warning; anything but a text is ignored. */
+GERNE_CHECKED gerne_status gn_take_warning(gn_run_record *run, const json_t *text);
 
 /* A sentence that the report says about the run. */
 GERNE_CHECKED gerne_status gn_run_note(gn_run_record *run, const char *format, ...) GN_PRINTF(2, 3);
@@ -110,6 +131,12 @@ GERNE_CHECKED gerne_status gn_record_path(gn_run_record *run, const char *name, 
 
 /* What the configuration says about a key (of a list the first item); NULL when it does not. */
 const char *gn_run_setting(const gn_run_record *run, const char *key);
+
+/* "diverged at step 113", "still running" or "not finished", of a run without results. */
+typedef struct gn_state_words {
+    char text[96];
+} gn_state_words;
+gn_state_words gn_run_state(const gn_run_record *run);
 
 /* The last part of a path, in the arena; "." and "" are taken as they are. */
 GERNE_CHECKED gerne_status gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path,

@@ -175,13 +175,24 @@ static json_t *worst_json(const gn_run_record *run)
                      run->attribute_names[a]);
 }
 
+static json_t *divergence_json(const gn_run_record *run)
+{
+    const gn_divergence_record *d = &run->divergence;
+    if (!d->there)
+        return json_null();
+    json_t *step = isfinite(d->step) ? json_integer((json_int_t)d->step) : json_null();
+    return json_pack("{s:s?,s:o,s:o,s:s?,s:s?}", "stage", d->stage, "step", step, "loss",
+                     gn_json_number(d->loss), "message", d->message, "hint", d->hint);
+}
+
 static json_t *run_json(const gn_run_record *run)
 {
     const gn_split_record *t = &run->test;
-    json_t *json =
-        json_pack("{s:s,s:o,s:b,s:b,s:b}", "method", run->method ? run->method : "", "notes",
-                  gn_json_names(run->notes, run->note_count), "complete", run->results != NULL,
-                  "running", run->running, "oracle", run->selection.oracle);
+    json_t *json = json_pack(
+        "{s:s,s:o,s:o,s:b,s:b,s:o,s:b}", "method", run->method ? run->method : "", "warnings",
+        gn_json_names(run->warnings.items, run->warnings.count), "notes",
+        gn_json_names(run->notes.items, run->notes.count), "complete", run->results != NULL,
+        "running", run->running, "diverged", divergence_json(run), "oracle", run->selection.oracle);
     json_object_set_new(json, "path", json_string(run->path));
     json_object_set_new(json, "n", t->there ? json_integer((json_int_t)t->n) : json_null());
     json_object_set_new(json, "wga", gn_json_number(t->there ? t->wga : NAN));

@@ -26,7 +26,7 @@ static void add_verdict(gn_page *page, const gn_run_record *runs, size_t count)
     const gn_run_record *best = best_of(runs, count);
     bool first = true;
     if (!best) {
-        gn_page_add(page, "<p class=\"verdict\">None of the %zu runs has finished</p>\n", count);
+        gn_page_add(page, "<p class=\"verdict\">None of the %zu runs has results</p>\n", count);
         return;
     }
     gn_page_add(page, "<p class=\"verdict\">The best worst group is that of ");
@@ -45,7 +45,7 @@ static void add_verdict(gn_page *page, const gn_run_record *runs, size_t count)
         if (runs[i].test.there)
             gn_page_add(page, " %s", gn_show_percent(runs[i].test.wga, 1).text);
         else
-            gn_page_add(page, " not finished");
+            gn_page_add(page, " %s", gn_run_state(&runs[i]).text);
     }
     gn_page_add(page, ".</p>\n");
 }
@@ -66,12 +66,12 @@ static void add_row(gn_page *page, const gn_run_record *run, const gn_scale *sca
     char title[128];
     gn_page_add(page, "<tr><td class=\"name\">%s", best ? "<b>" : "");
     gn_page_text(page, run->name);
-    gn_page_add(page, "%s <small>", best ? "</b>" : "");
+    gn_page_add(page, "%s%s <small>", best ? "</b>" : "", run->warnings.count ? " !" : "");
     gn_page_text(page, run->method ? run->method : "");
     gn_page_add(page, ", seed %lld</small></td>", (long long)run->seed);
     if (!t->there) {
-        gn_page_add(page, "<td colspan=\"5\"><span class=\"stamp open\">%s</span></td></tr>",
-                    run->running ? "still running" : "not finished");
+        gn_page_add(page, "<td colspan=\"5\"><span class=\"stamp open\">%s</span></td></tr>\n",
+                    gn_run_state(run).text);
         return;
     }
     snprintf(title, sizeof title, "worst group %s (95 %% interval %s)",
@@ -107,17 +107,44 @@ static void add_table(gn_page *page, const gn_run_record *runs, size_t count)
     gn_page_add(page, "</tbody></table></div>\n");
 }
 
-static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
+static void add_diverged(gn_page *page, const gn_run_record *run)
 {
-    size_t oracle = 0, unfinished = 0, unknown = 0;
+    gn_page_add(page, "<li><b>");
+    gn_page_text(page, run->name);
+    gn_page_add(page, "</b> %s", gn_run_state(run).text);
+    gn_page_divergence(page, run);
+    gn_page_add(page, ".</li>");
+}
+
+/* A headline never hides that its run warned. */
+static void add_warned(gn_page *page, const gn_run_record *best)
+{
+    gn_page_add(page, "<li><b>");
+    gn_page_text(page, best->name);
+    gn_page_add(page, "</b> has the best worst group and warned: ");
+    gn_page_text_cut(page, best->warnings.items[0], GN_WARNING_CHARACTERS);
+    gn_page_add(page, "</li>");
+}
+
+static void add_remarks(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    size_t oracle = 0, unfinished = 0, unknown = 0, diverged = 0;
+    const gn_run_record *best = best_of(runs, count);
+    bool warned = best && best->warnings.count;
     for (size_t i = 0; i < count; i++) {
         oracle += runs[i].selection.oracle;
-        unfinished += !runs[i].results;
+        diverged += runs[i].divergence.there;
+        unfinished += !runs[i].results && !runs[i].divergence.there;
         unknown += !runs[i].fingerprint;
     }
-    if (!(oracle && oracle < count) && !unfinished && !unknown)
+    if (!(oracle && oracle < count) && !unfinished && !unknown && !diverged && !warned)
         return;
     gn_page_add(page, "<ul class=\"remarks\">");
+    if (warned)
+        add_warned(page, best);
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].divergence.there)
+            add_diverged(page, &runs[i]);
     if (oracle && oracle < count)
         gn_page_add(page,
                     "<li>%zu of %zu runs chose their checkpoint on the test split (oracle): "
@@ -131,6 +158,50 @@ static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
                     "<li>%zu of %zu runs do not tell which data they saw: whether they are "
                     "comparable could not be checked.</li>",
                     unknown, count);
+    gn_page_add(page, "</ul>\n");
+}
+
+/* ---- warnings ---- */
+
+static bool warned_of(const gn_run_record *run, const char *text)
+{
+    for (size_t i = 0; i < run->warnings.count && i < GN_WARNINGS_SHOWN; i++)
+        if (strcmp(run->warnings.items[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* One text and every run that has it, unless a run before the first-th has it, too. */
+static void add_warning(gn_page *page, const gn_run_record *runs, size_t count, size_t first,
+                        const char *text)
+{
+    for (size_t i = 0; i < first; i++)
+        if (warned_of(&runs[i], text))
+            return;
+    gn_page_add(page, "<li>");
+    for (size_t i = first; i < count; i++) {
+        if (!warned_of(&runs[i], text))
+            continue;
+        gn_page_add(page, "%s<b>", i > first ? ", " : "");
+        gn_page_text(page, runs[i].name);
+        gn_page_add(page, "</b>");
+    }
+    gn_page_add(page, ": ");
+    gn_page_text_cut(page, text, GN_WARNING_CHARACTERS);
+    gn_page_add(page, "</li>");
+}
+
+static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
+{
+    size_t warned = 0;
+    for (size_t i = 0; i < count; i++)
+        warned += runs[i].warnings.count > 0;
+    if (!warned)
+        return;
+    gn_page_add(page, "<p class=\"note\">! marks a run that warned:</p>\n<ul class=\"warned note\">");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < runs[i].warnings.count && k < GN_WARNINGS_SHOWN; k++)
+            add_warning(page, runs, count, i, runs[i].warnings.items[k]);
     gn_page_add(page, "</ul>\n");
 }
 
@@ -164,8 +235,10 @@ static void add_pair_row(gn_page *page, const gn_run_record *run)
 static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
 {
     const gn_run_record *first = &runs[0];
-    size_t samples = first->predictions.predictions.count;
-    if (!samples)
+    size_t samples = first->predictions.predictions.count, others = 0;
+    for (size_t i = 1; i < count; i++)
+        others += runs[i].results != NULL;
+    if (!samples || !others)
         return;
     gn_page_add(page, "<h2>Differences, sample by sample</h2>\n<p>Each run minus ");
     gn_page_text(page, first->name);
@@ -177,7 +250,8 @@ static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
                 "<th class=\"n\">p</th></tr></thead><tbody>\n",
                 gn_show_count(samples).text);
     for (size_t i = 1; i < count; i++)
-        add_pair_row(page, &runs[i]);
+        if (runs[i].results)
+            add_pair_row(page, &runs[i]);
     gn_page_add(page,
                 "</tbody></table></div><p class=\"note\">Intervals: %d paired resamples within "
                 "the groups. p: exact McNemar test over all samples. The seed of training is not "
@@ -330,8 +404,9 @@ static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
 void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count)
 {
     add_verdict(page, runs, count);
-    add_warnings(page, runs, count);
+    add_remarks(page, runs, count);
     add_table(page, runs, count);
+    add_warnings(page, runs, count);
     add_paired(page, runs, count);
     add_groups(page, runs, count);
     add_curves(page, runs, count);

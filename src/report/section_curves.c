@@ -55,10 +55,19 @@ static gn_plot plot_of(const lines *l, const char *title, const char *label, con
                      .mark = NAN};
 }
 
-static void mark_choice(gn_plot *plot, const gn_run_record *run)
+/* On the plots of the last stage: the chosen checkpoint, or where the run diverged. */
+static void mark_step(gn_plot *plot, const gn_run_record *run)
 {
-    plot->mark = run->selection.step;
-    plot->mark_label = "chosen checkpoint";
+    const gn_divergence_record *d = &run->divergence;
+    const gn_stage_record *stage = &run->stages[run->stage_count - 1];
+    if (!d->there) {
+        plot->mark = run->selection.step;
+        plot->mark_label = "chosen checkpoint";
+    } else if (isfinite(d->step) && d->stage && strcmp(d->stage, stage->name) == 0) {
+        plot->mark = d->step; /* after the last evaluation */
+        plot->x.max = fmax(d->step, gn_curves_at(&stage->curves, 0, stage->curves.rows - 1));
+        plot->mark_label = "diverged";
+    }
 }
 
 /* What methods log of their losses, in the order and with the names that people know. */
@@ -73,7 +82,7 @@ static void draw_losses(lines *l, const gn_run_record *run, const gn_curves *cur
              false);
     gn_plot plot = plot_of(l, "Training loss", "mean since the last evaluation", NULL);
     if (last)
-        mark_choice(&plot, run);
+        mark_step(&plot, run);
     gn_plot_draw(l->page, &plot);
 }
 
@@ -88,7 +97,7 @@ static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves 
     gn_plot plot = plot_of(l, "Worst group and means on validation", "accuracy", "%");
     plot.y.max = 100;
     if (last)
-        mark_choice(&plot, run);
+        mark_step(&plot, run);
     if (test)
         plot.note = run->selection.oracle
                         ? "Dashed: the test split, on which the checkpoint was chosen (oracle)."
@@ -157,9 +166,11 @@ static void draw_groups(lines *l, const gn_run_record *run, const gn_curves *cur
     }
     gn_plot plot = plot_of(l, "Every group on validation", "accuracy", "%");
     plot.y.max = 100;
-    mark_choice(&plot, run);
+    mark_step(&plot, run);
     if (count > coloured)
-        plot.note = "In colour: the worst groups at the chosen checkpoint. Grey: all others.";
+        plot.note = run->results
+                        ? "In colour: the worst groups at the chosen checkpoint. Grey: all others."
+                        : "In colour: the worst groups at the last evaluation. Grey: all others.";
     gn_plot_draw(l->page, &plot);
 }
 

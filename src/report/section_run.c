@@ -39,23 +39,67 @@ void gn_page_group(gn_page *page, const gn_run_record *run, size_t group, bool t
 
 /* ---- verdict ---- */
 
-/* The last evaluation of the last stage, for runs without results. */
-static void add_verdict_so_far(gn_page *page, const gn_run_record *run)
+/* The last evaluation of the last stage, for runs without results; nothing without one. */
+static void add_last_evaluation(gn_page *page, const gn_run_record *run, const char *nothing)
 {
     const gn_curves *curves = run->stage_count ? &run->stages[run->stage_count - 1].curves : NULL;
     ptrdiff_t wga = curves ? gn_curves_find(curves, "val/wga") : -1;
-    gn_page_add(page, "<p class=\"verdict\">Not finished: ");
     if (wga < 0 || curves->rows == 0)
-        gn_page_add(page, "nothing has been evaluated yet</p>\n");
+        gn_page_add(page, "%s", nothing);
     else
-        gn_page_add(page, "worst group %s on validation at step %s</p>\n",
+        gn_page_add(page, "worst group %s on validation at step %s",
                     gn_show_percent(gn_curves_at(curves, (size_t)wga, curves->rows - 1), 1).text,
                     gn_show_number(gn_curves_at(curves, 0, curves->rows - 1)).text);
+}
+
+static void add_verdict_so_far(gn_page *page, const gn_run_record *run)
+{
+    gn_page_add(page, "<p class=\"verdict\">Not finished: ");
+    add_last_evaluation(page, run, "nothing has been evaluated yet");
+    gn_page_add(page, "</p>\n");
+}
+
+void gn_page_divergence(gn_page *page, const gn_run_record *run)
+{
+    static const char said[] = "diverged at step ";
+    const gn_divergence_record *d = &run->divergence;
+    const char *why = d->message;
+    if (why && strncmp(why, said, sizeof said - 1) == 0 && strchr(why, ':'))
+        why = strchr(why, ':') + 1 + strspn(strchr(why, ':') + 1, " ");
+    if (d->stage && strcmp(d->stage, "main") != 0) {
+        gn_page_add(page, " of the stage ");
+        gn_page_text_cut(page, d->stage, PART_CHARACTERS);
+    }
+    if (why) {
+        gn_page_add(page, ": <span>");
+        gn_page_text_cut(page, why, GN_WARNING_CHARACTERS);
+        gn_page_add(page, "</span>");
+    }
+}
+
+static void add_verdict_diverged(gn_page *page, const gn_run_record *run)
+{
+    const gn_divergence_record *d = &run->divergence;
+    gn_page_add(page, "<p class=\"verdict\">D%s", gn_run_state(run).text + strlen("d"));
+    gn_page_divergence(page, run);
+    gn_page_add(page, "</p>\n<p class=\"lead\">There is no trained model and no test figure. Last "
+                      "evaluation: ");
+    add_last_evaluation(page, run, "none");
+    gn_page_add(page, ".");
+    if (d->hint && *d->hint) {
+        gn_page_add(page, "</p>\n<p class=\"lead\"><b>Hint:</b> ");
+        gn_page_text_cut(page, d->hint, GN_WARNING_CHARACTERS);
+    }
+    gn_page_add(page, "</p>\n");
 }
 
 static void add_verdict(gn_page *page, const gn_run_record *run)
 {
     const gn_split_record *test = &run->test;
+    if (run->divergence.there) {
+        add_verdict_diverged(page, run);
+        return;
+    }
     if (!test->there) {
         add_verdict_so_far(page, run);
         return;
@@ -78,9 +122,10 @@ static void add_verdict(gn_page *page, const gn_run_record *run)
 static void add_stamps(gn_page *page, const gn_run_record *run)
 {
     const gn_selection_record *s = &run->selection;
+    if (run->divergence.there) /* the verdict says so, and no checkpoint was chosen */
+        return;
     if (!run->results)
-        gn_page_add(page, "<span class=\"stamp open\">%s</span>",
-                    run->running ? "still running" : "not finished");
+        gn_page_add(page, "<span class=\"stamp open\">%s</span>", gn_run_state(run).text);
     if (s->oracle) {
         gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: the checkpoint was chosen on the "
                           "test split that it is judged on</span>");
@@ -122,12 +167,21 @@ static void add_figures(gn_page *page, const gn_run_record *run)
 
 static void add_notes(gn_page *page, const gn_run_record *run)
 {
-    if (!run->note_count)
+    size_t warned = run->warnings.count;
+    if (!warned && !run->notes.count)
         return;
     gn_page_add(page, "<ul class=\"remarks\">");
-    for (size_t i = 0; i < run->note_count; i++) {
+    for (size_t i = 0; i < warned && i < GN_WARNINGS_SHOWN; i++) {
+        gn_page_add(page, "<li><b>Warning:</b> ");
+        gn_page_text_cut(page, run->warnings.items[i], GN_WARNING_CHARACTERS);
+        gn_page_add(page, "</li>");
+    }
+    if (warned > GN_WARNINGS_SHOWN)
+        gn_page_add(page, "<li>%zu more warnings are in log.jsonl.</li>",
+                    warned - GN_WARNINGS_SHOWN);
+    for (size_t i = 0; i < run->notes.count; i++) {
         gn_page_add(page, "<li>");
-        gn_page_text(page, run->notes[i]);
+        gn_page_text(page, run->notes.items[i]);
         gn_page_add(page, "</li>");
     }
     gn_page_add(page, "</ul>\n");
@@ -165,8 +219,8 @@ void gn_section_verdict(gn_page *page, gn_run_record *run)
 {
     add_verdict(page, run);
     add_stamps(page, run);
-    add_figures(page, run);
     add_notes(page, run);
+    add_figures(page, run);
 }
 
 /* ---- what was asked ---- */
@@ -297,16 +351,19 @@ void gn_section_repeat(gn_page *page, gn_run_record *run)
 {
     char path[4096];
     gn_page_add(page, "<h2>Again</h2>\n");
-    if (!run->results) {
-        gn_page_add(page, "<p>This goes on exactly where the run stopped:</p>"
+    if (!run->results && !run->divergence.there) {
+        gn_page_add(page, "<p>This resumes the run exactly where it stopped:</p>"
                           "<pre class=\"command\">gerne train --resume ");
         gn_page_shell(page, run->path);
         gn_page_add(page, "</pre>\n");
         return;
     }
-    gn_page_add(page, "<p>The same command, from the same folder, gives the same bits with the "
-                      "same program, kind of processor and number of threads:</p>"
-                      "<pre class=\"command\">gerne train ");
+    gn_page_add(page, "<p>%s</p><pre class=\"command\">gerne train ",
+                run->divergence.there
+                    ? "Resuming would diverge again. This command, from the same folder, starts a "
+                      "new run; add the keys to change, such as a lower --train.lr:"
+                    : "The same command, from the same folder, gives the same bits with the same "
+                      "program, kind of processor and number of threads:");
     snprintf(path, sizeof path, "%s/config.yaml", run->path);
     gn_page_shell(page, path);
     size_t size = strlen(run->path);

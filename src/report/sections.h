@@ -5,7 +5,12 @@
 #include "report/page.h"
 #include "report/record.h"
 
-enum { GN_ROWS_SHOWN = 20, GN_HEAT_SIDE = 12 };
+enum {
+    GN_ROWS_SHOWN = 20,
+    GN_HEAT_SIDE = 12,
+    GN_WARNINGS_SHOWN = 20,
+    GN_WARNING_CHARACTERS = 600,
+};
 #define GN_STRONG 0.8 /* the share from which a heated cell needs white letters */
 
 /* Verdict, stamp, key figures, notes. */
@@ -38,6 +43,9 @@ void gn_section_study(gn_page *page, const gn_study_record *study);
 
 /* Adds the name of a group, long parts cut; title adds the whole name to hover over. */
 void gn_page_group(gn_page *page, const gn_run_record *run, size_t group, bool title);
+
+/* Adds the stage and the reason of a divergence, after "diverged at step N". */
+void gn_page_divergence(gn_page *page, const gn_run_record *run);
 
 /* The first sentence about a run, as plain text. */
 gn_shown gn_interval_words(double lo, double hi);

@@ -47,6 +47,7 @@ const char gn_report_style[] =
     "letter-spacing:0;overflow-wrap:anywhere}\n"
     ".remarks{margin:18px 0 0;padding:12px 18px 12px 34px;background:var(--warnback);"
     "color:var(--warn);border-radius:10px;font-size:.92rem;overflow-wrap:anywhere}\n"
+    ".warned{margin:-8px 0 0;padding-left:20px;overflow-wrap:anywhere}\n"
     ".remarks li{margin:3px 0}.remarks.calm{background:var(--panel);color:var(--ink)}\n"
     ".facts{display:grid;grid-template-columns:minmax(92px,max-content) 1fr;gap:7px 22px;"
     "margin:14px 0;font-size:.95rem}\n"

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/lock.h"
 #include "study/database.h"
@@ -248,13 +248,6 @@ gerne_status gn_ledger_plan(gn_ledger *l, const gn_trial *trials, size_t count)
 
 /* ---- claims ---- */
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static gerne_status state_in_ledger(gn_ledger *l, const char *id, gn_trial_state *out)
 {
     sqlite3_stmt *query;
@@ -336,7 +329,7 @@ gerne_status gn_ledger_claim(gn_ledger *l, gn_claim *out, size_t *others)
         bool ours;
         gerne_status status = claim_locked(l, &claim, &ours);
         if (status == GERNE_OK && ours) {
-            claim.started = seconds_now();
+            claim.started = gn_seconds();
             *out = claim;
             return GERNE_OK;
         }
@@ -349,7 +342,7 @@ gerne_status gn_ledger_claim(gn_ledger *l, gn_claim *out, size_t *others)
 static gerne_status end_claim(gn_ledger *l, gn_claim *claim, gn_trial_state state,
                               const char *reason, const char *results)
 {
-    double seconds = seconds_now() - claim->started;
+    double seconds = gn_seconds() - claim->started;
     gerne_status status = set_state(l, claim->id, state, reason, results, seconds);
     bool finished = status == GERNE_OK && state != GN_TRIAL_WAITING;
     gn_lock_release(lock_path(l, claim->id), claim->lock, finished);

@@ -348,13 +348,18 @@ void gn_trial_words(const gn_trial *trial, char *buffer, size_t size)
 
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id)
 {
-    static const char *const large[] = {"best.safetensors", "last.ckpt", "biased.safetensors",
-                                        "scores.ckpt", NULL};
+    static const char *const large[] = {".safetensors", ".ckpt", NULL};
     gn_text path = {0};
-    for (size_t i = 0; large[i]; i++) {
-        gn_text_clear(&path);
-        if (gn_text_add(ctx, &path, "%s/trials/%s/%s", dir, id, large[i]) == GERNE_OK)
-            unlink(path.bytes);
-    }
+    DIR *folder = NULL;
+    if (gn_text_add(ctx, &path, "%s/trials/%s", dir, id) == GERNE_OK)
+        folder = opendir(path.bytes);
     gn_text_free(&path);
+    if (!folder)
+        return;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        const char *suffix = strrchr(entry->d_name, '.');
+        if (suffix && is_any(suffix, large))
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    }
+    closedir(folder);
 }

@@ -202,7 +202,8 @@ static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *f
 {
     const char *file_name = value_of(file, "method.name");
     const char *flag_name = value_of(flags, "method.name");
-    bool replaced = flag_name && strcmp(flag_name, file_name ? file_name : "gerne") != 0;
+    bool replaced =
+        flag_name && strcmp(flag_name, file_name ? file_name : method_table[0].fallback) != 0;
     if (file && replaced) {
         gn_settings kept = {.source = file->source, .arena = gn_config_arena(c->config)};
         gerne_status status = drop_other_method(ctx, c->config, file, &kept);
@@ -258,7 +259,7 @@ static gerne_status fill(gerne_ctx *ctx, gn_run_config *c, const gn_settings *fi
     name = name ? name : value_of(file, "method.name");
     GN_TRY(gn_config_new(ctx, &c->config));
     GN_TRY(add_before_method(ctx, c->config, c));
-    GN_TRY(gn_method_find(ctx, name ? name : "gerne", &c->method));
+    GN_TRY(gn_method_find(ctx, name ? name : method_table[0].fallback, &c->method));
     GN_TRY(gn_arena_alloc(ctx, gn_config_arena(c->config), 1,
                           c->method->options_size ? c->method->options_size : 1,
                           &c->method_options));

@@ -255,17 +255,12 @@ static void add_stages(gn_trainer *t, const gn_method *owner, const void *option
 static gerne_status expect_groups(gn_trainer *t, gerne_groups **out)
 {
     gn_run *run = &t->run;
-    int64_t *counts;
+    char at[64];
     *out = NULL;
     if (!run->estimator || !run->estimator->expect)
         return GERNE_OK;
-    uint32_t attributes = run->estimator->attributes_found(run);
-    GN_TRY(gn_arena_alloc(run->ctx, t->arena, (size_t)run->classes * attributes, sizeof *counts,
-                          &counts));
     run->options = t->config->estimator_options;
-    if (!run->estimator->expect(run, counts))
-        return GERNE_OK;
-    return gerne_groups_from_counts(run->ctx, counts, run->classes, attributes, out);
+    return run->estimator->expect(run, at, sizeof at, out);
 }
 
 static gerne_status settle_stages(gn_trainer *t)

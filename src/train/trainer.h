@@ -83,14 +83,14 @@ typedef struct gn_stage_parts {
 } gn_stage_parts;
 
 /* What it tells. */
-typedef struct gn_run_record {
+typedef struct gn_trainer_record {
     gn_runlog *log;
     gn_events *events;
     json_t *warnings;                       /* texts, in their order; part of every checkpoint */
     double started, in_steps, in_inference; /* seconds */
     bool best_changed;                      /* since best.safetensors was written */
     double saved_at;                        /* seconds */
-} gn_run_record;
+} gn_trainer_record;
 
 /* The right to make what a stage leaves in the cache, while others wait. */
 typedef struct gn_reuse {
@@ -118,7 +118,7 @@ typedef struct gn_trainer {
     gn_position at;
     bool stepped;          /* this process has taken a step */
     gn_checkpoint *resume; /* what to resume from, until the stage is entered */
-    gn_run_record record;
+    gn_trainer_record record;
 } gn_trainer;
 
 /* train.c: a run that has nothing yet, and the end of it. The configuration is lent. */

@@ -15,16 +15,28 @@ static bool number_in(const json_t *settings, const char *key, double *out)
     return text && gn_parse_double(text, out);
 }
 
-/* The best configuration at each value of an option, with its standard error, among those with one
- * c (NAN: any). */
-static void collect(const gn_ranking *ranking, const char *key, double c, gn_track *out)
+/* What the lines of a figure differ in: an option and a value of it; without a key there is one. */
+typedef struct curve_key {
+    char key[64];
+    double value;
+} curve_key;
+
+static bool is_on(const curve_key *line, const json_t *settings)
+{
+    double value;
+    return !line->key[0] || (number_in(settings, line->key, &value) && value == line->value);
+}
+
+/* The best configuration at each value of an option, with its standard error, among those of a
+ * line. */
+static void collect(const gn_ranking *ranking, const char *key, const curve_key *line,
+                    gn_track *out)
 {
     for (size_t i = 0; i < ranking->count; i++) {
         const gn_ranked *r = &ranking->items[i];
-        double x, own = (double)NAN;
-        bool has_c = number_in(r->settings, "method.c", &own);
+        double x;
         if (r->trials[0]->level != ranking->items[0].trials[0]->level || !r->done ||
-            !number_in(r->settings, key, &x) || (!isnan(c) && !(has_c && own == c)))
+            !number_in(r->settings, key, &x) || !is_on(line, r->settings))
             continue;
         size_t at = 0; /* the track is kept in the order of x */
         while (at < out->count && out->x[at] < x)
@@ -44,36 +56,39 @@ static void collect(const gn_ranking *ranking, const char *key, double c, gn_tra
     }
 }
 
-static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, const char *key, double c,
-                               json_t *figure)
+static gerne_status add_series(gn_tuner *t, const gn_ranking *ranking, const char *key,
+                               const curve_key *line, json_t *figure)
 {
-    char name[48] = "best";
+    char name[80] = "best";
     gn_track track = {0};
     double *values;
     GN_TRY(gn_arena_alloc(t->ctx, t->arena, 3 * ranking->count, sizeof *values, &values));
     track.x = values;
     track.mean = values + ranking->count;
     track.width = values + 2 * ranking->count;
-    collect(ranking, key, c, &track);
-    if (!isnan(c))
-        snprintf(name, sizeof name, "c = %g", c);
+    collect(ranking, key, line, &track);
+    if (line->key[0])
+        snprintf(name, sizeof name, "%s = %g", strchr(line->key, '.') + 1, line->value);
     return track.count > 1 ? gn_figure_add_series(t->ctx, figure, name, &track, 100, false)
                            : GERNE_OK;
 }
 
-/* The different c of a search, at most SERIES_MAX. */
-static size_t list_c(const gn_ranking *ranking, double *cs)
+/* The different values of the option that moves the limits, at most SERIES_MAX. */
+static size_t list_lines(const gn_tuner *t, const gn_ranking *ranking, curve_key *lines)
 {
     size_t count = 0;
+    curve_key next;
+    if (!t->config->method->limited_by)
+        return 0;
+    snprintf(next.key, sizeof next.key, "method.%s", t->config->method->limited_by);
     for (size_t i = 0; i < ranking->count; i++) {
-        double c;
         size_t at = 0;
-        if (!number_in(ranking->items[i].settings, "method.c", &c))
+        if (!number_in(ranking->items[i].settings, next.key, &next.value))
             continue;
-        while (at < count && cs[at] != c)
+        while (at < count && lines[at].value != next.value)
             at++;
         if (at == count && count < SERIES_MAX)
-            cs[count++] = c;
+            lines[count++] = next;
     }
     return count;
 }
@@ -84,15 +99,15 @@ static gerne_status add_figure(gn_tuner *t, const gn_ranking *ranking, const gn_
     static const char note[] = "At each value the mean of the best configuration that has it, and "
                                "its standard error over seeds.";
     char title[128], label[64];
-    double cs[SERIES_MAX] = {NAN};
-    bool beta = strcmp(axis->key, "method.beta") == 0;
-    size_t count = beta ? list_c(ranking, cs) : 0;
+    curve_key lines[SERIES_MAX] = {{.key = ""}};
+    bool limited = t->space.limited && axis == &t->space.axes[t->space.count - 1];
+    size_t count = limited ? list_lines(t, ranking, lines) : 0;
     snprintf(title, sizeof title, "%s against %s", t->metric, axis->key);
     snprintf(label, sizeof label, "%s on %s", t->metric, t->split);
     json_t *figure = gn_figure_add(figures, title, (gn_figure_axis){axis->key, "", axis->log},
                                    (gn_figure_axis){label, "%", false}, note);
     for (size_t i = 0; i < (count ? count : 1); i++)
-        GN_TRY(add_series(t, ranking, axis->key, cs[i], figure));
+        GN_TRY(add_series(t, ranking, axis->key, &lines[i], figure));
     if (json_array_size(json_object_get(figure, "series")) == 0)
         json_array_remove(figures, json_array_size(figures) - 1);
     return GERNE_OK;

@@ -1,111 +1,111 @@
 #include "tune/limits.h"
 
-#include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "data/dataset.h"
 
-/* The field behind a key; NULL when the method has no such option. */
-static const void *field_of(const gn_run_config *config, const char *key, gn_option_type type)
+gerne_status gn_limiter_open(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
+                             const int64_t *counts, uint32_t classes, uint32_t attributes,
+                             gn_limiter *out)
 {
-    void *target;
-    const gn_option *option = gn_config_find(config->config, key, &target);
-    return option && option->type == type ? (const char *)target + option->offset : NULL;
-}
-
-double gn_number_of(const gn_run_config *config, const char *key, double fallback)
-{
-    const double *real = field_of(config, key, GN_REAL);
-    const int64_t *whole = field_of(config, key, GN_INT);
-    return real ? *real : whole ? (double)*whole : fallback;
-}
-
-static gerne_status count_groups(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
-                                 gn_limits *out)
-{
-    gn_dataset *data;
-    uint64_t *counts;
-    GN_TRY(gn_dataset_open(ctx, &base->data, &data));
-    out->classes = data->classes;
-    out->attributes = data->attributes ? data->attributes : 1;
-    size_t cells = (size_t)out->classes * out->attributes;
-    gerne_status status = gn_arena_alloc(ctx, arena, cells, sizeof *counts, &counts);
-    if (status == GERNE_OK)
-        status = gn_arena_alloc(ctx, arena, cells, sizeof *out->counts, &out->counts);
-    if (status == GERNE_OK) {
-        gn_dataset_count(data, GN_TRAIN, counts);
-        for (size_t i = 0; i < cells; i++)
-            out->counts[i] = (int64_t)counts[i];
-    }
-    gn_dataset_close(data);
-    return status;
-}
-
-gerne_status gn_limits_of(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
-                          gn_limits *out)
-{
-    const bool *beyond = field_of(base, "method.beyond_bounds", GN_BOOL);
-    const int *rounding = field_of(base, "method.t_rounding", GN_CHOICE);
     bool known = base->method_choice.attributes == GN_KNOWN;
-    *out = (gn_limits){.c = gn_number_of(base, "method.c", 1),
-                       .t = gn_number_of(base, "method.t", (double)NAN),
-                       .round_up = rounding && *rounding == 1};
-    out->apply = field_of(base, "method.c", GN_REAL) && field_of(base, "method.beta", GN_REAL) &&
-                 beyond && !*beyond;
-    out->pseudo = !known && base->estimator != NULL;
-    GN_TRY(count_groups(ctx, arena, base, out));
-    if (!known && !out->pseudo)
-        out->apply = false; /* every class is one group */
+    int64_t *sizes;
+    *out =
+        (gn_limiter){.base = base, .classes = classes, .attributes = attributes, .counts = counts};
+    if (!base->method->limited)
+        return GERNE_OK;
+    GN_TRY(gn_arena_alloc(ctx, arena, 1, base->method->options_size, &out->options));
+    out->estimator = known ? NULL : base->estimator;
+    if (out->estimator)
+        GN_TRY(gn_arena_alloc(ctx, arena, 1, out->estimator->options_size + 1,
+                              &out->estimator_options));
+    if (known)
+        return gerne_groups_from_counts(ctx, counts, classes, attributes, &out->groups);
+    GN_TRY(gn_arena_alloc(ctx, arena, classes, sizeof *sizes, &sizes));
+    for (size_t i = 0; i < (size_t)classes * attributes; i++)
+        sizes[i / attributes] += counts[i];
+    return gerne_groups_from_counts(ctx, sizes, classes, 1, &out->groups);
+}
+
+static gerne_status count_groups(gerne_ctx *ctx, gn_arena *arena, const gn_dataset *data,
+                                 uint32_t attributes, int64_t **out)
+{
+    size_t cells = (size_t)data->classes * attributes;
+    uint64_t *counts;
+    GN_TRY(gn_arena_alloc(ctx, arena, cells, sizeof *counts, &counts));
+    GN_TRY(gn_arena_alloc(ctx, arena, cells, sizeof **out, out));
+    gn_dataset_count(data, GN_TRAIN, counts);
+    for (size_t i = 0; i < cells; i++)
+        (*out)[i] = (int64_t)counts[i];
     return GERNE_OK;
 }
 
-/* As methods/gerne.c counts them. */
-static gerne_status guessed_groups(gerne_ctx *ctx, const gn_limits *l, double t, gerne_groups **out)
+gerne_status gn_limiter_open_data(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
+                                  gn_limiter *out)
 {
+    gn_dataset *data;
     int64_t *counts;
-    GN_TRY(gn_alloc(ctx, 2 * (size_t)l->classes, sizeof *counts, "groups", &counts));
-    for (uint32_t y = 0; y < l->classes; y++) {
-        double n = 0;
-        for (uint32_t a = 0; a < l->attributes; a++)
-            n += (double)l->counts[(size_t)y * l->attributes + a];
-        double hard = fmax(1, l->round_up ? ceil(t * n) : floor(t * n));
-        counts[2 * y] = (int64_t)fmin(hard, n);
-        counts[2 * y + 1] = (int64_t)n - counts[2 * y];
+    GN_TRY(gn_dataset_open(ctx, &base->data, &data));
+    uint32_t classes = data->classes, attributes = data->attributes ? data->attributes : 1;
+    gerne_status status = count_groups(ctx, arena, data, attributes, &counts);
+    gn_dataset_close(data);
+    GN_TRY(status);
+    return gn_limiter_open(ctx, arena, base, counts, classes, attributes, out);
+}
+
+void gn_limiter_close(gn_limiter *limiter)
+{
+    gerne_groups_close(limiter->groups);
+    *limiter = (gn_limiter){0};
+}
+
+/* The options of the method and of its estimator at a point. */
+static gerne_status resolve(gerne_ctx *ctx, const gn_limiter *l, const gn_space *space,
+                            const gn_point_value *values)
+{
+    const gn_run_config *base = l->base;
+    memcpy(l->options, base->method_options, base->method->options_size);
+    if (l->estimator)
+        memcpy(l->estimator_options, base->estimator_options, l->estimator->options_size);
+    for (size_t i = 0; i + 1 < space->count; i++) {
+        void *target, *copy = NULL;
+        const char *text = values[i].text;
+        const gn_option *option = gn_config_find(base->config, space->axes[i].key, &target);
+        if (target == base->method_options)
+            copy = l->options;
+        else if (l->estimator && target == base->estimator_options)
+            copy = l->estimator_options;
+        if (copy)
+            GN_TRY(gn_option_parse(ctx, gn_config_arena(base->config), option,
+                                   &(gn_setting){.items = &text, .count = 1}, copy));
     }
-    gerne_status status = gerne_groups_from_counts(ctx, counts, l->classes, 2, out);
-    gn_free(counts);
-    return status;
+    return GERNE_OK;
 }
 
-static gerne_status groups_of(gerne_ctx *ctx, const gn_limits *l, double t, gerne_groups **out)
+gerne_status gn_limits_at(gerne_ctx *ctx, const gn_limiter *limiter, const gn_space *space,
+                          const gn_point_value *values, int steps, gn_limits *out)
 {
-    if (l->pseudo)
-        return guessed_groups(ctx, l, t, out);
-    return gerne_groups_from_counts(ctx, l->counts, l->classes, l->attributes, out);
-}
-
-gerne_status gn_limits_interval(gerne_ctx *ctx, const gn_limits *limits, double c, double t,
-                                gn_interval *out)
-{
-    gerne_groups *groups;
-    gerne_bounds bounds;
-    *out = (gn_interval){-INFINITY, INFINITY};
-    if (!limits->apply)
-        return GERNE_OK;
-    GN_TRY(groups_of(ctx, limits, t, &groups));
-    gerne_status status = gerne_bounds_of(ctx, groups, c, &bounds);
-    if (status == GERNE_OK && bounds.binds)
-        *out =
-            (gn_interval){bounds.lower, limits->pseudo ? gn_pseudo_cap(groups, c) : bounds.upper};
-    gerne_groups_close(groups);
-    return status;
-}
-
-gerne_status gn_limits_grid(gerne_ctx *ctx, const gn_limits *limits, double c, double t, int steps,
-                            gn_beta_list *out)
-{
-    gerne_groups *groups;
-    GN_TRY(groups_of(ctx, limits, t, &groups));
-    gerne_status status = gn_beta_grid(ctx, groups, c, steps, out);
-    gerne_groups_close(groups);
+    const gn_method *method = limiter->base->method, *estimator = limiter->estimator;
+    gerne_groups *expected = NULL;
+    char at[32] = "";
+    GN_TRY(resolve(ctx, limiter, space, values));
+    gn_run run = {.ctx = ctx,
+                  .method = method,
+                  .estimator = estimator,
+                  .options = limiter->estimator_options,
+                  .groups = limiter->groups,
+                  .classes = limiter->classes,
+                  .known = limiter->base->method_choice.attributes == GN_KNOWN};
+    if (estimator && estimator->expect)
+        GN_TRY(estimator->expect(&run, at, sizeof at, &expected));
+    run.options = limiter->options;
+    run.expected = expected;
+    gerne_status status = method->limits(&run, steps, out);
+    gerne_groups_close(expected);
+    if (status == GERNE_OK && at[0]) {
+        size_t used = strlen(out->at);
+        snprintf(out->at + used, sizeof out->at - used, ", %s", at);
+    }
     return status;
 }

@@ -1,34 +1,33 @@
-/* limits.h - which beta a configuration may have: the exact interval for its c, and for its t where
- * groups are guessed. From the sizes of the training groups alone. */
+/* limits.h - how far the method's limited option may go at a point of the search: what the method
+ * itself says, given the point's other options and the sizes of the training groups. */
 #ifndef GN_TUNE_LIMITS_H
 #define GN_TUNE_LIMITS_H
 
-#include "base/statistics.h"
-#include "debias/bounds.h"
-#include "train/options.h"
+#include "tune/space.h"
 
-typedef struct gn_limits {
-    bool apply;  /* the method has c and beta, and refuses what is outside */
-    bool pseudo; /* groups will be guessed: t of each class is hard */
-    bool round_up;
-    double c, t; /* of the base configuration */
+typedef struct gn_limiter {
+    const gn_run_config *base; /* lent */
     uint32_t classes, attributes;
-    int64_t *counts; /* [classes * attributes], of the training split */
-} gn_limits;
+    const int64_t *counts; /* [classes * attributes], of the training split */
+    gerne_groups *groups;  /* that a run starts with: classes alone where attributes are unknown */
+    void *options;         /* of the method, at the point that was last asked for */
+    const gn_method *estimator; /* where groups are estimated; or NULL */
+    void *estimator_options;    /* likewise */
+} gn_limiter;
 
-/* Opens the data for its labels. Memory is the arena's. */
-GERNE_CHECKED gerne_status gn_limits_of(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
-                                        gn_limits *out);
+/* counts are lent; other memory is the arena's, but for the groups. */
+GERNE_CHECKED gerne_status gn_limiter_open(gerne_ctx *ctx, gn_arena *arena,
+                                           const gn_run_config *base, const int64_t *counts,
+                                           uint32_t classes, uint32_t attributes, gn_limiter *out);
+/* Opens the data for its labels. */
+GERNE_CHECKED gerne_status gn_limiter_open_data(gerne_ctx *ctx, gn_arena *arena,
+                                                const gn_run_config *base, gn_limiter *out);
+void gn_limiter_close(gn_limiter *limiter);
 
-/* What beta has to lie in; infinite where nothing binds. */
-GERNE_CHECKED gerne_status gn_limits_interval(gerne_ctx *ctx, const gn_limits *limits, double c,
-                                              double t, gn_interval *out);
-
-/* Values of beta worth trying. */
-GERNE_CHECKED gerne_status gn_limits_grid(gerne_ctx *ctx, const gn_limits *limits, double c,
-                                          double t, int steps, gn_beta_list *out);
-
-/* The value of an option of type GN_REAL or GN_INT; fallback when there is no such option. */
-double gn_number_of(const gn_run_config *config, const char *key, double fallback);
+/* The limits at a point of a space that has the limited option as its last axis, whose own value
+ * does not matter; steps of the values worth trying. */
+GERNE_CHECKED gerne_status gn_limits_at(gerne_ctx *ctx, const gn_limiter *limiter,
+                                        const gn_space *space, const gn_point_value *values,
+                                        int steps, gn_limits *out);
 
 #endif

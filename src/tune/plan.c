@@ -9,8 +9,8 @@ gerne_status gn_tune_draw(gn_tuner *t)
 {
     const gn_tune_options *o = &t->request->options;
     const gn_points_request request = {.space = &t->space,
-                                       .limits = &t->limits,
-                                       .beta_steps = (int)o->beta_steps,
+                                       .limiter = &t->limiter,
+                                       .steps = (int)o->beta_steps,
                                        .seed = (uint64_t)o->seed,
                                        .count = (size_t)o->trials};
     GN_TRY(o->strategy == GN_GRID ? gn_points_grid(t->ctx, t->arena, &request, &t->points)
@@ -22,7 +22,8 @@ gerne_status gn_tune_draw(gn_tuner *t)
     if (t->points.count)
         return GERNE_OK;
     gn_fail(t->ctx, GERNE_EUSAGE, "no configuration is left: %s", t->points.example);
-    gn_hint(t->ctx, "use 'search.method.beta: auto', or see 'gerne bounds'");
+    gn_hint(t->ctx, "use 'search.method.%s: auto', which stays inside the limits",
+            t->config->method->limited);
     return GERNE_EUSAGE;
 }
 

@@ -6,14 +6,12 @@
 
 #include "base/rng.h"
 
-enum { VALUE_MAX = 32 };
-
 /* A configuration in the making: a text for each axis. */
 typedef struct maker {
     gerne_ctx *ctx;
     gn_arena *arena;
     const gn_points_request *request;
-    char values[GN_AXES_MAX][VALUE_MAX];
+    gn_point_value values[GN_AXES_MAX];
     gn_points *out;
 } maker;
 
@@ -28,7 +26,7 @@ void gn_points_free(gn_points *points)
 static bool is_same(const maker *m, const gn_settings *point)
 {
     for (size_t i = 0; i < point->count; i++)
-        if (strcmp(point->list[i].items[0], m->values[i]) != 0)
+        if (strcmp(point->list[i].items[0], m->values[i].text) != 0)
             return false;
     return true;
 }
@@ -50,59 +48,36 @@ static gerne_status add_point(maker *m)
     gn_settings *point = &out->items[out->count++];
     *point = (gn_settings){.arena = m->arena};
     for (size_t i = 0; i < space->count; i++) {
-        const char *value = m->values[i];
+        const char *value = m->values[i].text;
         GN_TRY(gn_settings_add(m->ctx, point, space->axes[i].key, &value, 1, false, 0));
     }
     return GERNE_OK;
 }
 
-/* ---- the bounds of the present c and t ---- */
+/* ---- limits ---- */
 
-static double value_of(const maker *m, const char *key, double fallback)
+static gerne_status limits_of(const maker *m, gn_limits *out)
+{
+    return gn_limits_at(m->ctx, m->request->limiter, m->request->space, m->values,
+                        m->request->steps, out);
+}
+
+/* Every axis has its value; whether the limited one may have its own. */
+static gerne_status check_limits(maker *m, bool *allowed)
 {
     const gn_space *space = m->request->space;
+    gn_limits limits;
     double value;
-    for (size_t i = 0; i < space->count; i++)
-        if (strcmp(space->axes[i].key, key) == 0 && gn_parse_double(m->values[i], &value))
-            return value;
-    return fallback;
-}
-
-static double present_c(const maker *m)
-{
-    return value_of(m, "method.c", m->request->limits->c);
-}
-
-static double present_t(const maker *m)
-{
-    return value_of(m, "method.t", m->request->limits->t);
-}
-
-static gerne_status interval_of(const maker *m, gn_interval *out)
-{
-    return gn_limits_interval(m->ctx, m->request->limits, present_c(m), present_t(m), out);
-}
-
-/* The last axis has its value; whether method.beta may have its own. */
-static gerne_status check_beta(maker *m, bool *allowed)
-{
-    gn_interval interval;
-    double beta = value_of(m, "method.beta", (double)NAN);
     *allowed = true;
-    if (isnan(beta) || !m->request->limits->apply)
+    if (!space->limited || !gn_parse_double(m->values[space->count - 1].text, &value))
         return GERNE_OK;
-    GN_TRY(interval_of(m, &interval));
-    double slack = 1e-9 * (1 + fabs(beta));
-    *allowed = beta >= interval.lo - slack && beta <= interval.hi + slack;
-    if (*allowed)
-        return GERNE_OK;
-    char t[48] = "";
-    if (m->request->limits->pseudo)
-        snprintf(t, sizeof t, ", t = %g", present_t(m));
-    if (m->out->dropped++ == 0)
-        snprintf(m->out->example, sizeof m->out->example,
-                 "beta %g is outside [%.4g, %.4g] at c = %g%s", beta, interval.lo, interval.hi,
-                 present_c(m), t);
+    GN_TRY(limits_of(m, &limits));
+    double slack = 1e-9 * (1 + fabs(value));
+    *allowed = value >= limits.allowed.lo - slack && value <= limits.allowed.hi + slack;
+    if (!*allowed && m->out->dropped++ == 0)
+        snprintf(m->out->example, sizeof m->out->example, "%s %g is outside [%.4g, %.4g] at %s",
+                 m->request->limiter->base->method->limited, value, limits.allowed.lo,
+                 limits.allowed.hi, limits.at);
     return GERNE_OK;
 }
 
@@ -112,19 +87,18 @@ static gerne_status descend(maker *m, size_t depth);
 
 static gerne_status take(maker *m, size_t depth, const char *value)
 {
-    snprintf(m->values[depth], VALUE_MAX, "%s", value);
+    snprintf(m->values[depth].text, sizeof m->values[depth].text, "%s", value);
     return descend(m, depth + 1);
 }
 
-static gerne_status take_beta_grid(maker *m, size_t depth)
+static gerne_status take_limits(maker *m, size_t depth)
 {
-    gn_beta_list list;
-    char text[VALUE_MAX];
-    GN_TRY(gn_limits_grid(m->ctx, m->request->limits, present_c(m), present_t(m),
-                          m->request->beta_steps, &list));
-    for (size_t i = 0; i < list.count; i++) {
-        snprintf(text, sizeof text, "%.4g", list.items[i]);
-        GN_TRY(take(m, depth, text));
+    gn_limits limits;
+    gn_point_value value;
+    GN_TRY(limits_of(m, &limits));
+    for (size_t i = 0; i < limits.count; i++) {
+        snprintf(value.text, sizeof value.text, "%.4g", limits.values[i]);
+        GN_TRY(take(m, depth, value.text));
     }
     return GERNE_OK;
 }
@@ -132,20 +106,17 @@ static gerne_status take_beta_grid(maker *m, size_t depth)
 static gerne_status descend(maker *m, size_t depth)
 {
     const gn_space *space = m->request->space;
-    char text[VALUE_MAX];
     if (depth == space->count) {
         bool allowed;
-        GN_TRY(check_beta(m, &allowed));
+        GN_TRY(check_limits(m, &allowed));
         return allowed ? add_point(m) : GERNE_OK;
     }
     const gn_search_axis *axis = &space->axes[depth];
     for (size_t i = 0; axis->kind == GN_AXIS_LIST && i < axis->count; i++)
         GN_TRY(take(m, depth, axis->values[i]));
-    for (int i = 0; axis->kind == GN_AXIS_RANGE && i < axis->points; i++) {
-        gn_range_text(axis, (double)i / (axis->points - 1), text);
-        GN_TRY(take(m, depth, text));
-    }
-    return axis->kind == GN_AXIS_BETA ? take_beta_grid(m, depth) : GERNE_OK;
+    for (int i = 0; axis->kind == GN_AXIS_RANGE && i < axis->points; i++)
+        GN_TRY(take(m, depth, gn_range_value(axis, (double)i / (axis->points - 1)).text));
+    return axis->kind == GN_AXIS_LIMITS ? take_limits(m, depth) : GERNE_OK;
 }
 
 gerne_status gn_points_grid(gerne_ctx *ctx, gn_arena *arena, const gn_points_request *request,
@@ -158,46 +129,47 @@ gerne_status gn_points_grid(gerne_ctx *ctx, gn_arena *arena, const gn_points_req
 
 /* ---- random ---- */
 
-/* The part of an axis for method.beta that the bounds leave; from no extrapolation on where beta is
- * ours to choose, and off the upper bound itself, where a group's share is zero. */
+/* The part of the limited axis that its limits leave. */
 static gerne_status cut(const maker *m, const gn_search_axis *axis, gn_search_axis *out)
 {
-    gn_interval interval;
+    gn_limits limits;
     *out = *axis;
-    GN_TRY(interval_of(m, &interval));
-    if (axis->kind == GN_AXIS_BETA) {
+    GN_TRY(limits_of(m, &limits));
+    if (axis->kind == GN_AXIS_LIMITS) {
         out->kind = GN_AXIS_RANGE;
-        out->lo = 0;
-        out->hi = isinf(interval.hi) ? 1 : 0.99 * interval.hi;
+        out->lo = limits.usual.lo;
+        out->hi = limits.usual.hi;
     }
-    out->lo = fmax(out->lo, interval.lo);
-    out->hi = fmin(out->hi, interval.hi);
+    out->lo = fmax(out->lo, limits.allowed.lo);
+    out->hi = fmin(out->hi, limits.allowed.hi);
     return GERNE_OK;
 }
 
-/* Four digits may round beyond the bound; one unit of the last digit less does not. */
-static void keep_below(double limit, char text[VALUE_MAX])
+/* Four digits may round beyond the limit; one unit of the last digit less does not. */
+static void keep_below(double limit, gn_point_value *value)
 {
-    double value;
-    if (gn_parse_double(text, &value) && value > limit)
-        snprintf(text, VALUE_MAX, "%.4g", limit - 1e-3 * fmax(fabs(limit), 1e-3));
+    double number;
+    if (gn_parse_double(value->text, &number) && number > limit)
+        snprintf(value->text, sizeof value->text, "%.4g", limit - 1e-3 * fmax(fabs(limit), 1e-3));
 }
 
 static gerne_status draw(maker *m, size_t depth, gn_stream *stream)
 {
-    const gn_search_axis *axis = &m->request->space->axes[depth];
+    const gn_space *space = m->request->space;
+    const gn_search_axis *axis = &space->axes[depth];
+    gn_point_value *value = &m->values[depth];
     gn_search_axis range = *axis;
     if (axis->kind == GN_AXIS_LIST) {
-        snprintf(m->values[depth], VALUE_MAX, "%s",
+        snprintf(value->text, sizeof value->text, "%s",
                  axis->values[gn_random_below(stream, axis->count)]);
         return GERNE_OK;
     }
-    bool beta = strcmp(axis->key, "method.beta") == 0;
-    if (beta)
+    bool limited = space->limited && depth + 1 == space->count;
+    if (limited)
         GN_TRY(cut(m, axis, &range));
-    gn_range_text(&range, gn_random_uniform(stream), m->values[depth]);
-    if (beta)
-        keep_below(range.hi, m->values[depth]);
+    *value = gn_range_value(&range, gn_random_uniform(stream));
+    if (limited)
+        keep_below(range.hi, value);
     return GERNE_OK;
 }
 
@@ -212,7 +184,7 @@ gerne_status gn_points_random(gerne_ctx *ctx, gn_arena *arena, const gn_points_r
             gn_stream stream = gn_stream_at(request->seed, GN_RNG_SEARCH, i, j);
             GN_TRY(draw(&m, j, &stream));
         }
-        GN_TRY(check_beta(&m, &allowed));
+        GN_TRY(check_limits(&m, &allowed));
         if (allowed)
             GN_TRY(add_point(&m));
     }

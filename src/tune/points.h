@@ -1,7 +1,7 @@
 /* points.h - configurations drawn from a space: all of a grid, or at random by key.
  *
- * method.beta stays inside the interval of its c (and t): listed values outside are dropped and
- * counted, ranges are cut to it.
+ * The method's limited option stays inside its limits: listed values outside are dropped and
+ * counted, ranges are cut.
  */
 #ifndef GN_TUNE_POINTS_H
 #define GN_TUNE_POINTS_H
@@ -14,7 +14,7 @@ enum { GN_POINTS_MAX = 10000 };
 typedef struct gn_points {
     gn_settings *items; /* changes to the base, one setting an axis; texts in the arena */
     size_t count, capacity;
-    size_t dropped;    /* configurations whose beta is out of bounds */
+    size_t dropped;    /* configurations outside the method's limits */
     char example[160]; /* of one of them: "beta 3 is outside [-1, 2.2] at c = 0.5" */
 } gn_points;
 
@@ -22,10 +22,10 @@ void gn_points_free(gn_points *points);
 
 typedef struct gn_points_request {
     const gn_space *space;
-    const gn_limits *limits;
-    int beta_steps; /* of beta: auto in a grid */
-    uint64_t seed;  /* of random points: the i-th depends on (seed, i) alone */
-    size_t count;   /* of random points */
+    const gn_limiter *limiter;
+    int steps;     /* of the values within limits: auto in a grid */
+    uint64_t seed; /* of random points: the i-th depends on (seed, i) alone */
+    size_t count;  /* of random points */
 } gn_points_request;
 
 GERNE_CHECKED gerne_status gn_points_grid(gerne_ctx *ctx, gn_arena *arena,

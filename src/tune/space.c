@@ -4,20 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tune/limits.h"
-
 static const char prefix[] = "search.";
 
 /* ---- ranges ---- */
 
-void gn_range_text(const gn_search_axis *axis, double share, char text[32])
+gn_point_value gn_range_value(const gn_search_axis *axis, double share)
 {
+    gn_point_value out;
     double value = axis->log ? axis->lo * pow(axis->hi / axis->lo, share)
                              : axis->lo + share * (axis->hi - axis->lo);
     if (axis->whole)
-        snprintf(text, 32, "%.0f", fmin(axis->hi, fmax(axis->lo, nearbyint(value))));
+        snprintf(out.text, sizeof out.text, "%.0f",
+                 fmin(axis->hi, fmax(axis->lo, nearbyint(value))));
     else
-        snprintf(text, 32, "%.4g", value);
+        snprintf(out.text, sizeof out.text, "%.4g", value);
+    return out;
 }
 
 static gerne_status bad_range(gerne_ctx *ctx, const char *key, const char *text)
@@ -72,15 +73,35 @@ static gerne_status parse_range(gerne_ctx *ctx, const char *text, gn_search_axis
     return GERNE_OK;
 }
 
-/* ---- what is usual ---- */
-
-static bool is_log(const char *key)
+/* "0.5,1" -> its parts, in the arena. */
+static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, gn_search_axis *axis)
 {
-    return strcmp(key, "train.lr") == 0 || strcmp(key, "train.weight_decay") == 0 ||
-           strcmp(key, "method.t") == 0;
+    size_t size = strlen(text) + 1;
+    char *copy;
+    const char **list;
+    axis->count = 1;
+    for (const char *at = text; (at = strchr(at, ',')); at++)
+        axis->count++;
+    GN_TRY(gn_arena_alloc(ctx, arena, size, 1, &copy));
+    GN_TRY(gn_arena_alloc(ctx, arena, axis->count, sizeof *list, &list));
+    memcpy(copy, text, size);
+    for (size_t i = 0; i < axis->count; i++) {
+        copy += strspn(copy, " ");
+        list[i] = copy;
+        size_t length = strcspn(copy, ",");
+        char *end = copy + length;
+        copy = end + 1;
+        do
+            *end = '\0';
+        while (end-- > list[i] && *end == ' ');
+    }
+    axis->values = list;
+    return GERNE_OK;
 }
 
-/* Half a decade or an octave to each side of what is configured. */
+/* ---- what is usual ---- */
+
+/* Some factor to each side of what is configured. */
 static gerne_status around(gerne_ctx *ctx, double value, double factor, gn_search_axis *axis)
 {
     axis->kind = GN_AXIS_RANGE;
@@ -93,44 +114,53 @@ static gerne_status around(gerne_ctx *ctx, double value, double factor, gn_searc
                                axis->key, prefix, axis->key);
 }
 
-static gerne_status usual_axis(gerne_ctx *ctx, const gn_run_config *base, gn_search_axis *axis)
+static bool is_limited(const gn_run_config *base, const char *key)
 {
-    static const char *const cs[] = {"0.5", "1"};
-    double value = gn_number_of(base, axis->key, 0);
-    if (strcmp(axis->key, "method.beta") == 0) {
-        axis->kind = GN_AXIS_BETA;
+    const char *name = base->method->limited;
+    return name && strncmp(key, "method.", 7) == 0 && strcmp(key + 7, name) == 0;
+}
+
+static gerne_status usual_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
+                               gn_search_axis *axis)
+{
+    void *target;
+    const gn_option *option = gn_config_find(base->config, axis->key, &target);
+    if (is_limited(base, axis->key)) {
+        axis->kind = GN_AXIS_LIMITS;
         return GERNE_OK;
     }
-    if (strcmp(axis->key, "method.c") == 0) {
-        axis->kind = GN_AXIS_LIST;
-        axis->values = cs;
-        axis->count = 2;
-        return GERNE_OK;
-    }
-    if (strcmp(axis->key, "method.t") == 0)
-        return around(ctx, value, 2, axis);
-    if (strcmp(axis->key, "train.lr") == 0)
-        return around(ctx, value, sqrt(10), axis);
+    if (option->search)
+        return split(ctx, arena, option->search, axis);
+    if (option->search_factor > 0 && option->type == GN_REAL)
+        return around(ctx, *(const double *)((const char *)target + option->offset),
+                      option->search_factor, axis);
     gn_fail(ctx, GERNE_EUSAGE, "%s%s: there is no usual range for it", prefix, axis->key);
     gn_hint(ctx, "give a list (0.1,0.2) or a range (0.1..0.9)");
     return GERNE_EUSAGE;
 }
 
-static gerne_status usual_space(gerne_ctx *ctx, const gn_run_config *base, gn_space *out)
+typedef struct usual_maker {
+    gerne_ctx *ctx;
+    gn_arena *arena;
+    const gn_run_config *base;
+    gn_space *out;
+} usual_maker;
+
+static gerne_status add_usual(void *user, const char *section, const char *summary,
+                              const gn_option *option)
 {
-    static const char *const keys[] = {"method.c", "method.t", "train.lr", "method.beta"};
-    bool bounded =
-        gn_config_knows(base->config, "method.c") && gn_config_knows(base->config, "method.beta");
-    bool guessed = base->method_choice.attributes == GN_UNKNOWN &&
-                   base->estimator != NULL;
-    for (int i = 0; i < 4; i++) {
-        bool wanted = i == 1 ? guessed : i == 2 ? true : bounded;
-        if (!wanted)
-            continue;
-        out->axes[out->count] = (gn_search_axis){.key = keys[i]};
-        GN_TRY(usual_axis(ctx, base, &out->axes[out->count++]));
-    }
-    return GERNE_OK;
+    usual_maker *m = user;
+    char key[96];
+    bool guesses = m->base->method_choice.attributes == GN_UNKNOWN && m->base->estimator;
+    (void)summary;
+    snprintf(key, sizeof key, "%s.%s", section, option->name);
+    bool usual = option->search || option->search_factor > 0 || is_limited(m->base, key);
+    if (!usual || (option->flags & GN_GUESSED && !guesses) || m->out->count == GN_AXES_MAX)
+        return GERNE_OK;
+    gn_search_axis *axis = &m->out->axes[m->out->count++];
+    *axis = (gn_search_axis){.kind = GN_AXIS_LIST};
+    GN_TRY(gn_arena_copy_text(m->ctx, m->arena, key, &axis->key));
+    return usual_axis(m->ctx, m->arena, m->base, axis);
 }
 
 /* ---- what was asked for ---- */
@@ -179,32 +209,6 @@ static gerne_status refuse_key(gerne_ctx *ctx, const gn_run_config *base, const 
     return GERNE_EUSAGE;
 }
 
-/* "0.5,1" -> its parts, in the arena. */
-static gerne_status split(gerne_ctx *ctx, gn_arena *arena, const char *text, gn_search_axis *axis)
-{
-    size_t size = strlen(text) + 1;
-    char *copy;
-    const char **list;
-    axis->count = 1;
-    for (const char *at = text; (at = strchr(at, ',')); at++)
-        axis->count++;
-    GN_TRY(gn_arena_alloc(ctx, arena, size, 1, &copy));
-    GN_TRY(gn_arena_alloc(ctx, arena, axis->count, sizeof *list, &list));
-    memcpy(copy, text, size);
-    for (size_t i = 0; i < axis->count; i++) {
-        copy += strspn(copy, " ");
-        list[i] = copy;
-        size_t length = strcspn(copy, ",");
-        char *end = copy + length;
-        copy = end + 1;
-        do
-            *end = '\0';
-        while (end-- > list[i] && *end == ' ');
-    }
-    axis->values = list;
-    return GERNE_OK;
-}
-
 static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
                                const gn_setting *setting, gn_search_axis *axis)
 {
@@ -213,10 +217,10 @@ static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
     if (!option || !(option->flags & GN_TUNABLE))
         return refuse_key(ctx, base, axis->key, option != NULL);
     axis->whole = option->type == GN_INT;
-    axis->log = is_log(axis->key);
+    axis->log = option->flags & GN_LOG;
     const char *only = setting->count == 1 ? setting->items[0] : "";
     if (strcmp(only, "auto") == 0)
-        return usual_axis(ctx, base, axis);
+        return usual_axis(ctx, arena, base, axis);
     if (strstr(only, ".."))
         return parse_range(ctx, only, axis);
     axis->values = setting->items;
@@ -251,23 +255,25 @@ static gerne_status check_value(gerne_ctx *ctx, gn_arena *arena, const gn_settin
 static gerne_status check_axis(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
                                const gn_search_axis *axis)
 {
-    char text[32];
     for (size_t i = 0; axis->kind == GN_AXIS_LIST && i < axis->count; i++)
         GN_TRY(check_value(ctx, arena, base, axis->key, axis->values[i]));
     for (int i = 0; axis->kind == GN_AXIS_RANGE && i < 2; i++) {
-        gn_range_text(axis, i, text);
-        GN_TRY(check_value(ctx, arena, base, axis->key, text));
+        gn_point_value end = gn_range_value(axis, i);
+        GN_TRY(check_value(ctx, arena, base, axis->key, end.text));
     }
     return GERNE_OK;
 }
 
-static void move_beta_last(gn_space *space)
+static void move_limited_last(const gn_run_config *config, gn_space *space)
 {
-    for (size_t i = 0; i + 1 < space->count; i++)
-        if (strcmp(space->axes[i].key, "method.beta") == 0) {
-            gn_search_axis beta = space->axes[i];
-            space->axes[i] = space->axes[i + 1];
-            space->axes[i + 1] = beta;
+    for (size_t i = 0; i < space->count; i++)
+        if (is_limited(config, space->axes[i].key)) {
+            gn_search_axis limited = space->axes[i];
+            memmove(&space->axes[i], &space->axes[i + 1],
+                    (space->count - i - 1) * sizeof space->axes[0]);
+            space->axes[space->count - 1] = limited;
+            space->limited = true;
+            return;
         }
 }
 
@@ -281,7 +287,9 @@ static gerne_status read_axes(gerne_ctx *ctx, gn_arena *arena, const gn_run_conf
         out->axes[out->count] = (gn_search_axis){.kind = GN_AXIS_LIST};
         GN_TRY(parse_axis(ctx, arena, config, &search->list[i], &out->axes[out->count++]));
     }
-    return search->count ? GERNE_OK : usual_space(ctx, config, out);
+    if (search->count)
+        return GERNE_OK;
+    return gn_config_visit(config->config, add_usual, &(usual_maker){ctx, arena, config, out});
 }
 
 gerne_status gn_space_read(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
@@ -292,10 +300,11 @@ gerne_status gn_space_read(gerne_ctx *ctx, gn_arena *arena, const gn_settings *b
     *out = (gn_space){0};
     GN_TRY(gn_run_config_new(ctx, base, &none, &config));
     gerne_status status = read_axes(ctx, arena, config, search, out);
+    if (status == GERNE_OK)
+        move_limited_last(config, out);
     gn_run_config_close(config);
     for (size_t i = 0; i < out->count && status == GERNE_OK; i++)
         status = check_axis(ctx, arena, base, &out->axes[i]);
-    move_beta_last(out);
     return status;
 }
 
@@ -304,7 +313,7 @@ gerne_status gn_space_describe(gerne_ctx *ctx, const gn_space *space, gn_text *o
     for (size_t i = 0; i < space->count; i++) {
         const gn_search_axis *axis = &space->axes[i];
         GN_TRY(gn_text_add(ctx, out, "%s%s: ", prefix, axis->key));
-        if (axis->kind == GN_AXIS_BETA)
+        if (axis->kind == GN_AXIS_LIMITS)
             GN_TRY(gn_text_add(ctx, out, "auto"));
         if (axis->kind == GN_AXIS_RANGE)
             GN_TRY(gn_text_add(ctx, out, "%.6g..%.6g %s %d", axis->lo, axis->hi,

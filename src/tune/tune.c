@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "debias/bounds.h"
 #include "metrics/metrics.h"
 
 #define OPTION(key) offsetof(gn_tune_options, key)
@@ -48,7 +49,7 @@ static gerne_status describe_options(gn_tuner *t, gn_text *out)
 
 static gerne_status describe_data(gn_tuner *t, gn_text *out)
 {
-    const gn_limits *l = &t->limits;
+    const gn_limiter *l = &t->limiter;
     GN_TRY(gn_text_add(t->ctx, out, "training groups:"));
     for (size_t i = 0; i < (size_t)l->classes * l->attributes; i++)
         GN_TRY(gn_text_add(t->ctx, out, " %lld", (long long)l->counts[i]));
@@ -97,7 +98,7 @@ static gerne_status prepare(gn_tuner *t)
     snprintf(t->split, sizeof t->split, "%s",
              t->config->select.split == GN_SELECT_TEST ? "test" : "val");
     GN_TRY(gn_space_read(t->ctx, t->arena, r->base, r->search, &t->space));
-    GN_TRY(gn_limits_of(t->ctx, t->arena, t->config, &t->limits));
+    GN_TRY(gn_limiter_open_data(t->ctx, t->arena, t->config, &t->limiter));
     GN_TRY(gn_tune_draw(t));
     GN_TRY(open_ledger(t));
     GN_TRY(gn_tune_plan(t));
@@ -151,6 +152,7 @@ gerne_status gn_tune(gerne_ctx *ctx, const gn_tune_request *request, gn_text *re
     gerne_status status = run(&t, report, study);
     gn_ledger_close(t.ledger);
     gn_points_free(&t.points);
+    gn_limiter_close(&t.limiter);
     gn_run_config_close(t.config);
     gn_arena_close(t.arena);
     return status;

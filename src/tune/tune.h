@@ -46,7 +46,7 @@ typedef struct gn_tuner {
     const gn_tune_request *request;
     gn_run_config *config; /* of the base */
     gn_space space;
-    gn_limits limits;
+    gn_limiter limiter;
     gn_points points;
     gn_ledger *ledger;
     int rung;                  /* of halving: the last one planned */

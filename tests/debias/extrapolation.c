@@ -224,61 +224,149 @@ static void test_expected_weights(void **state)
     fixture_close(f);
 }
 
-/* The setting of appendix B: two balanced classes, a tiny minority whose loss is zero already. The
- * majority's loss has mean zero, so that only its variance counts. */
+/* The setting of appendix B: two balanced classes, a tiny minority whose loss is known already. The
+ * majority's loss varies around its mean. */
+enum { MAJOR = 40000, MINOR = 20, DRAWS = 12000, PER_CLASS = 40 };
+
+typedef struct setting {
+    fixture *f;
+    double *loss;    /* [sample] */
+    double variance; /* of the majority's loss */
+} setting;
+
+static setting appendix_b(double majority_mean, double minority_loss)
+{
+    setting s = {.f = fixture_new((const int64_t[]){MAJOR, MINOR, MINOR, MAJOR}, 2, 2)};
+    s.loss = calloc(s.f->n, sizeof *s.loss);
+    gn_stream stream = gn_stream_at(1, GN_RNG_TEST, 2, 0);
+    double mean = 0;
+    for (uint32_t i = 0; i < s.f->n; i++)
+        if (s.f->y[i] == s.f->a[i])
+            mean += (s.loss[i] = gn_random_normal(&stream)) / (2 * MAJOR);
+    for (uint32_t i = 0; i < s.f->n; i++) {
+        bool majority = s.f->y[i] == s.f->a[i];
+        if (majority)
+            s.variance += (s.loss[i] - mean) * (s.loss[i] - mean) / (2 * MAJOR);
+        s.loss[i] = majority ? s.loss[i] - mean + majority_mean : minority_loss;
+    }
+    return s;
+}
+
+static void close_setting(setting *s)
+{
+    fixture_close(s->f);
+    free(s->loss);
+}
+
+typedef struct moments {
+    double mean;
+    double variance; /* in units of that of a mean over one batch of majority samples */
+} moments;
+
+/* Of the loss over DRAWS steps: the batch's own weights, or, where weights of the groups are given,
+ * one less biased batch weighted by them ("SW"). */
+static moments sample_loss(const setting *s, const gerne_sampler_options *options,
+                           const double *group_weights)
+{
+    gerne_sampler *sampler = fixture_sampler(s->f, options);
+    gerne_batch *batch = fixture_batch(s->f);
+    gerne_draw draw = group_weights ? GERNE_DRAW_LESS_BIASED : GERNE_DRAW_EXTRAPOLATED;
+    double sum = 0, square = 0;
+    for (uint64_t step = 0; step < DRAWS; step++) {
+        fixture_draw(s->f, sampler, draw, step, batch);
+        double value = 0;
+        for (size_t i = 0; i < gerne_batch_size(batch); i++) {
+            uint32_t sample = gerne_batch_samples(batch)[i];
+            double w = group_weights ? group_weights[fixture_group(s->f, sample)] / (2 * PER_CLASS)
+                                     : (double)gerne_batch_weights(batch)[i];
+            value += w * s->loss[sample];
+        }
+        sum += value;
+        square += value * value;
+    }
+    gerne_batch_close(batch);
+    gerne_sampler_close(sampler);
+    double unit = s->variance / (2 * PER_CLASS);
+    return (moments){sum / DRAWS, (square - sum * sum / DRAWS) / (DRAWS - 1) / unit};
+}
+
+/* A variance measured by DRAWS sums of many samples, which are nearly normal, has the relative
+ * deviation sqrt(2 / DRAWS): five of them. */
+static double tolerance(void)
+{
+    return 5 * sqrt(2.0 / DRAWS);
+}
+
+static const double variance_cs[] = {0.5, 0.5, 1, 0.25}, variance_betas[] = {1, 2, 0.5, 4};
+
+static gerne_sampler_options variance_options(int k, bool share)
+{
+    return (gerne_sampler_options){.seed = 6,
+                                   .per_class = PER_CLASS,
+                                   .c = variance_cs[k],
+                                   .beta = variance_betas[k],
+                                   .share_majority = share};
+}
+
 static void test_variances(void **state)
 {
     (void)state;
-    enum { MAJOR = 40000, MINOR = 20, DRAWS = 12000, PER_CLASS = 40 };
-    fixture *f = fixture_new((const int64_t[]){MAJOR, MINOR, MINOR, MAJOR}, 2, 2);
-    double *loss = calloc(f->n, sizeof *loss), mean = 0, variance = 0;
-    gn_stream stream = gn_stream_at(1, GN_RNG_TEST, 2, 0);
-    for (uint32_t i = 0; i < f->n; i++)
-        mean += loss[i] = f->y[i] == f->a[i] ? gn_random_normal(&stream) : 0;
-    for (uint32_t i = 0; i < f->n; i++) {
-        loss[i] = f->y[i] == f->a[i] ? loss[i] - mean / (2 * MAJOR) : 0;
-        variance += loss[i] * loss[i] / (2 * MAJOR);
-    }
-    double unit = variance / (2 * PER_CLASS); /* of the mean over a batch of majority samples */
-    static const double cs[] = {0.5, 0.5, 1, 0.25}, betas[] = {1, 2, 0.5, 4};
-    gerne_batch *batch = fixture_batch(f);
+    setting s = appendix_b(0, 0); /* no mean: only the majority's variance counts */
     for (int k = 0; k < 4; k++)
         for (int share = 0; share < 2; share++) {
-            gerne_sampler_options options = {.seed = 6,
-                                             .per_class = PER_CLASS,
-                                             .c = cs[k],
-                                             .beta = betas[k],
-                                             .share_majority = share == 1};
-            gerne_sampler *s = fixture_sampler(f, &options);
-            double square = 0, sum = 0;
-            for (uint64_t step = 0; step < DRAWS; step++) {
-                fixture_draw(f, s, GERNE_DRAW_EXTRAPOLATED, step, batch);
-                double value = 0;
-                for (size_t i = 0; i < gerne_batch_size(batch); i++)
-                    value +=
-                        (double)gerne_batch_weights(batch)[i] * loss[gerne_batch_samples(batch)[i]];
-                sum += value;
-                square += value * value;
-            }
-            double measured = (square - sum * sum / DRAWS) / (DRAWS - 1) / unit;
-            gn_variances theory = gn_variances_of(cs[k], betas[k]);
-            double expected = share ? theory.shared : theory.independent;
-            assert_near(measured / expected, 1, 5 * sqrt(2.0 / DRAWS));
-            assert_true(measured >= theory.least * (1 - 5 * sqrt(2.0 / DRAWS)));
-            gerne_sampler_close(s);
+            gerne_sampler_options options = variance_options(k, share == 1);
+            gn_variances theory = gn_variances_of(options.c, options.beta);
+            double measured = sample_loss(&s, &options, NULL).variance;
+            assert_near(measured / (share ? theory.shared : theory.independent), 1, tolerance());
+            assert_true(measured >= theory.least * (1 - tolerance()));
         }
-    gerne_batch_close(batch);
-    free(loss);
-    fixture_close(f);
+    close_setting(&s);
 }
 
-/* One weighted less biased batch ("SW"): the same mean loss, and the variance of appendix B. */
-static void test_weighted_batch(void **state)
+/* One weighted less biased batch ("SW") has the variance of appendix B, below GERNE's. */
+static void test_weighted_variances(void **state)
 {
     (void)state;
-    assert_near(gn_variances_of(0.5, 1).weighted, 0.25 / 0.75, 1e-15);
-    assert_near(gn_variances_of(0.5, 3).weighted, 0, 1e-15); /* vanishes at beta_max = (2 - c)/c */
-    assert_true(gn_variances_of(0.5, 3).least > 0.2);        /* GERNE's does not */
+    setting s = appendix_b(0, 0);
+    double weights[4];
+    for (int k = 0; k < 4; k++) {
+        gerne_sampler_options options = variance_options(k, false);
+        gn_variances theory = gn_variances_of(options.c, options.beta);
+        assert_ok(s.f->ctx, gn_weights_of(s.f->ctx, s.f->groups, options.c, options.beta, weights));
+        double measured = sample_loss(&s, &options, weights).variance;
+        assert_near(measured / theory.weighted, 1, tolerance());
+        assert_true(measured < theory.shared && measured < theory.independent);
+    }
+    /* At beta = (2 - c) / c SW's vanishes, up to the minority's share; GERNE's does not. */
+    gerne_sampler_options edge = {.seed = 6, .per_class = PER_CLASS, .c = 0.5, .beta = 3};
+    assert_near(gn_variances_of(edge.c, edge.beta).weighted, 0, 1e-15);
+    assert_ok(s.f->ctx, gn_weights_of(s.f->ctx, s.f->groups, edge.c, edge.beta, weights));
+    assert_near(sample_loss(&s, &edge, weights).variance, 0, 1e-5);
+    assert_true(sample_loss(&s, &edge, NULL).variance >
+                gn_variances_of(edge.c, edge.beta).least * (1 - tolerance()));
+    close_setting(&s);
+}
+
+/* GERNE's loss and SW's have one mean, that of a batch drawn by p_ext. */
+static void test_weighted_mean(void **state)
+{
+    (void)state;
+    setting s = appendix_b(0.3, 2);
+    double weights[4], law[4];
+    for (int k = 0; k < 4; k++) {
+        gerne_sampler_options options = variance_options(k, false);
+        double c = options.c, beta = options.beta;
+        assert_ok(s.f->ctx, gn_weights_of(s.f->ctx, s.f->groups, c, beta, weights));
+        assert_ok(s.f->ctx,
+                  gerne_law_fill(s.f->ctx, s.f->groups, GERNE_LAW_EXTRAPOLATED, c, beta, law));
+        double expected = (0.3 * (law[0] + law[3]) + 2 * (law[1] + law[2])) / 2;
+        for (int sw = 0; sw < 2; sw++) {
+            moments m = sample_loss(&s, &options, sw ? weights : NULL);
+            double error = sqrt(m.variance * s.variance / (2 * PER_CLASS) / DRAWS);
+            assert_near(m.mean, expected, 5 * error);
+        }
+    }
+    close_setting(&s);
 }
 
 static size_t mean_size(const fixture *f, bool share)
@@ -396,15 +484,11 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_pass_equals_two),
-        cmocka_unit_test(test_special_cases),
-        cmocka_unit_test(test_expected_weights),
-        cmocka_unit_test(test_variances),
-        cmocka_unit_test(test_weighted_batch),
-        cmocka_unit_test(test_coalescing_saves),
-        cmocka_unit_test(test_zero_weights_are_dropped),
-        cmocka_unit_test(test_realised_bound),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_one_pass_equals_two), cmocka_unit_test(test_special_cases),
+        cmocka_unit_test(test_expected_weights),    cmocka_unit_test(test_variances),
+        cmocka_unit_test(test_weighted_variances),  cmocka_unit_test(test_weighted_mean),
+        cmocka_unit_test(test_coalescing_saves),    cmocka_unit_test(test_zero_weights_are_dropped),
+        cmocka_unit_test(test_realised_bound),      cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 Inputs and initial weights are formulas (value() below, written again in tests/nn/golden.c), so that
 only losses and slices of the final parameters are stored. PyTorch computes in double precision: with
 training BatchNorm its own single precision is off by a percent in the gradients of ResNet-50.
-Needs python3-torch, python3-torchvision.
+Needs python3-torch. Names of cases as arguments make these alone.
 """
 import json
 import math
@@ -14,7 +14,6 @@ import sys
 
 import numpy as np
 import torch
-import torchvision
 
 STEPS, SLICE = 10, 24
 
@@ -37,14 +36,14 @@ def name_seed(name):
     return h
 
 
-def fill(model):
+def fill(model, last_norm):
     tensors = list(model.named_parameters()) + [
         (n, b) for n, b in model.named_buffers() if not n.endswith("num_batches_tracked")]
     for name, tensor in tensors:
         u = value(name_seed(name), tensor.numel())
         if name.endswith("running_var") or (tensor.dim() == 1 and name.endswith("weight")):
             u = np.float32(1) + np.float32(0.1) * u
-            if name.endswith("bn3.weight"):  # residual branches that do not drown the shortcut
+            if last_norm and name.endswith(last_norm):  # a branch that does not drown its shortcut
                 u = np.float32(0.25) * u
         elif tensor.dim() == 1:
             u = np.float32(0.1) * u
@@ -52,6 +51,15 @@ def fill(model):
             fan_in = tensor.numel() // tensor.shape[0]
             u = np.float32(math.sqrt(3.0 / fan_in)) * u
         tensor.data.copy_(torch.from_numpy(u).view(tensor.shape))
+
+
+class Linear(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = torch.nn.Linear(192, 10)
+
+    def forward(self, x):
+        return self.fc1(x.flatten(1))
 
 
 class Mlp(torch.nn.Module):
@@ -63,6 +71,95 @@ class Mlp(torch.nn.Module):
     def forward(self, x):
         x = torch.relu(self.fc1(x.flatten(1)))
         return self.fc3(torch.relu(self.fc2(x)))
+
+
+def convolution(inputs, outputs, kernel, stride=1):
+    return torch.nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, bias=False)
+
+
+class Basic(torch.nn.Module):
+    """The block of ResNet-18, -34 and -20."""
+
+    expansion = 1
+
+    def __init__(self, inputs, planes, stride, shortcut):
+        super().__init__()
+        self.conv1, self.bn1 = convolution(inputs, planes, 3, stride), torch.nn.BatchNorm2d(planes)
+        self.conv2, self.bn2 = convolution(planes, planes, 3), torch.nn.BatchNorm2d(planes)
+        self.downsample = shortcut
+
+    def forward(self, x):
+        out = torch.relu(self.bn1(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(out)) + self.downsample(x))
+
+
+class Bottleneck(torch.nn.Module):
+    """The block of ResNet-50, which strides in its 3x3 (v1.5) or its first 1x1 convolution (v1)."""
+
+    expansion = 4
+
+    def __init__(self, inputs, planes, stride, shortcut, v1=False):
+        super().__init__()
+        first, second = (stride, 1) if v1 else (1, stride)
+        self.conv1, self.bn1 = convolution(inputs, planes, 1, first), torch.nn.BatchNorm2d(planes)
+        self.conv2, self.bn2 = convolution(planes, planes, 3, second), torch.nn.BatchNorm2d(planes)
+        self.conv3, self.bn3 = convolution(planes, 4 * planes, 1), torch.nn.BatchNorm2d(4 * planes)
+        self.downsample = shortcut
+
+    def forward(self, x):
+        out = torch.relu(self.bn1(self.conv1(x)))
+        out = torch.relu(self.bn2(self.conv2(out)))
+        return torch.relu(self.bn3(self.conv3(out)) + self.downsample(x))
+
+
+class BottleneckV1(Bottleneck):
+    def __init__(self, *arguments):
+        super().__init__(*arguments, v1=True)
+
+
+def projection(inputs, outputs, stride):
+    if stride == 1 and inputs == outputs:
+        return torch.nn.Identity()
+    return torch.nn.Sequential(convolution(inputs, outputs, 1, stride), torch.nn.BatchNorm2d(outputs))
+
+
+class Padding(torch.nn.Module):
+    """Option A of He et al. 2016: every stride-th pixel, zero channels before and as many behind."""
+
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.stride, self.half = stride, (outputs - inputs) // 2
+
+    def forward(self, x):
+        x = x[:, :, ::self.stride, ::self.stride]
+        return torch.nn.functional.pad(x, (0, 0, 0, 0, self.half, self.half))
+
+
+class ResNet(torch.nn.Module):
+    """Parameters in the order and under the names of torchvision's."""
+
+    def __init__(self, block, depths, planes=64, stem="imagenet", shortcut=projection):
+        super().__init__()
+        imagenet = stem == "imagenet"
+        self.conv1 = convolution(3, planes, 7, 2) if imagenet else convolution(3, planes, 3)
+        self.bn1 = torch.nn.BatchNorm2d(planes)
+        self.maxpool = torch.nn.MaxPool2d(3, 2, 1) if imagenet else torch.nn.Identity()
+        inputs, self.stages = planes, []
+        for stage, depth in enumerate(depths):
+            blocks = []
+            for i in range(depth):
+                stride, outputs = 2 if stage > 0 and i == 0 else 1, (planes << stage) * block.expansion
+                blocks.append(block(inputs, planes << stage, stride, shortcut(inputs, outputs, stride)))
+                inputs = outputs
+            self.stages.append(f"layer{stage + 1}")
+            self.add_module(self.stages[-1], torch.nn.Sequential(*blocks))
+        self.fc = torch.nn.Linear(inputs, 10)
+
+    def forward(self, x):
+        x = self.maxpool(torch.relu(self.bn1(self.conv1(x))))
+        for stage in self.stages:
+            x = getattr(self, stage)(x)
+        return self.fc(x.mean((2, 3)))
 
 
 class TransformersAdamW:
@@ -110,22 +207,27 @@ def images(seed, batch, side):
     return torch.from_numpy(coarse + np.float32(0.125) * noise)
 
 
-def build(arch):
-    if arch == "mlp":
-        return Mlp(), 8, 16
-    if arch == "resnet18":
-        return torchvision.models.resnet18(num_classes=10), 32, 8
-    model = torchvision.models.resnet50(num_classes=10)
-    if arch == "resnet50-v1":
-        for layer in (model.layer2, model.layer3, model.layer4):
-            layer[0].conv1.stride, layer[0].conv2.stride = (2, 2), (1, 1)
-    return model, 64, 8
+# name: what builds it, height and width of its images, batch, and in deep networks the scales that end
+# a residual branch, which fill() makes small: undamped, single precision is off by 1e-4 after a few
+# steps in PyTorch, too. tests/nn/golden.c has the same table.
+NETWORKS = {
+    "linear": (Linear, 8, 16, None),
+    "mlp": (Mlp, 8, 16, None),
+    "resnet18": (lambda: ResNet(Basic, (2, 2, 2, 2)), 32, 8, None),
+    "resnet18-cifar": (lambda: ResNet(Basic, (2, 2, 2, 2), stem="cifar"), 16, 8, "bn2.weight"),
+    "resnet34": (lambda: ResNet(Basic, (3, 4, 6, 3)), 32, 8, "bn2.weight"),
+    "resnet50": (lambda: ResNet(Bottleneck, (3, 4, 6, 3)), 64, 8, "bn3.weight"),
+    "resnet50-v1": (lambda: ResNet(BottleneckV1, (3, 4, 6, 3)), 64, 8, "bn3.weight"),
+    "resnet20": (lambda: ResNet(Basic, (3, 3, 3), 16, "cifar", Padding), 32, 8, None),
+}
+PLAIN = ("linear", "mlp")  # no BatchNorm: nothing to freeze, larger steps
 
 
 def run(arch, frozen, optimizer):
     torch.manual_seed(0)
-    model, side, batch = build(arch)
-    fill(model)
+    make, side, batch, last_norm = NETWORKS[arch]
+    model = make()
+    fill(model, last_norm)
     model.double()
     tensors = list(model.named_parameters()) + [
         (n, b) for n, b in model.named_buffers() if not n.endswith("num_batches_tracked")]
@@ -135,11 +237,12 @@ def run(arch, frozen, optimizer):
             if isinstance(m, torch.nn.BatchNorm2d):
                 m.eval()
     if optimizer == "sgd":
-        opt = torch.optim.SGD(model.parameters(), lr=1e-3 if arch == "mlp" or frozen else 2e-5, momentum=0.9, weight_decay=0.01)
+        lr = 1e-3 if arch in PLAIN or frozen else 2e-5
+        opt = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, weight_decay=0.01)
     elif optimizer == "adam":
         opt = torch.optim.Adam(model.parameters(), lr=1e-3, weight_decay=0.01)
     else:
-        lr = 1e-4 if arch == "mlp" else 2e-5 if frozen else 2e-6
+        lr = 1e-4 if arch in PLAIN else 2e-5 if frozen else 2e-6
         opt = TransformersAdamW(model.parameters(), lr=lr, weight_decay=0.01)
     losses = []
     for step in range(STEPS):
@@ -162,9 +265,8 @@ def run(arch, frozen, optimizer):
 def main():
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "networks")
     os.makedirs(folder, exist_ok=True)
-    cases = [("mlp", False, "sgd"), ("mlp", False, "adam"), ("mlp", False, "adamw")]
-    cases += [(a, f, o) for a in ("resnet18", "resnet50", "resnet50-v1") for f in (False, True)
-              for o in ("sgd", "adamw")]
+    cases = [(a, False, o) for a in PLAIN for o in ("sgd", "adam", "adamw")]
+    cases += [(a, f, o) for a in NETWORKS if a not in PLAIN for f in (False, True) for o in ("sgd", "adamw")]
     for arch, frozen, optimizer in cases:
         name = f"{arch}-{'frozen' if frozen else 'training'}-{optimizer}"
         if len(sys.argv) > 1 and name not in sys.argv[1:]:

@@ -17,6 +17,14 @@ static struct {
     int pass;
 } now;
 
+/* Fails with the method's name unless the call is GERNE_OK. */
+static void must(gerne_ctx *ctx, gerne_status status)
+{
+    if (status != GERNE_OK)
+        fail_msg("method %s, %s %s, stage %s: %s", now.method, now.key ? now.key : "defaults",
+                 now.value ? now.value : "", now.stage, gerne_message(ctx));
+}
+
 static double asked; /* sum of the values that passes of network 0 had */
 
 static double value_of(gn_run *run, gn_network *network, const gn_minibatch *batch,
@@ -132,13 +140,14 @@ gerne_status __wrap_gn_run_backward(gn_run *run, int i, gn_minibatch *batch, con
 static void check_stage(gn_trainer *t)
 {
     gn_minibatch *batches;
-    assert_ok(t->run.ctx, gn_stage_enter(t));
-    assert_ok(t->run.ctx, gn_feed_next(t->now.feed, 0, &batches));
     asked = 0;
     now.pass = 0;
-    now.stage = t->run.stage->name;
-    assert_ok(t->run.ctx, t->run.method->step(&t->run, 0, batches));
-    assert_true(now.pass > 0);
+    now.stage = t->stages[t->at.stage].name;
+    must(t->run.ctx, gn_stage_enter(t));
+    must(t->run.ctx, gn_feed_next(t->now.feed, 0, &batches));
+    must(t->run.ctx, t->run.method->step(&t->run, 0, batches));
+    if (now.pass == 0)
+        fail_msg("method %s, stage %s: a step without a pass", now.method, now.stage);
     if (!(fabs(asked - t->now.step_loss) <= 1e-4))
         fail_msg("method %s, stage %s: the passes' losses are %g, the method logs %g", now.method,
                  now.stage, asked, t->now.step_loss);
@@ -153,6 +162,7 @@ static void check_method(const gn_method *method, const char *key, const char *v
     now.method = method->name;
     now.key = key;
     now.value = value;
+    now.stage = "none";
     assert_ok(ctx, gn_arena_new(ctx, &arena));
     const char *const flags[][2] = {
         {"method.name", method->name}, {"train.lr", "0"},     {"data.n", "400"},
@@ -165,9 +175,9 @@ static void check_method(const gn_method *method, const char *key, const char *v
             assert_ok(ctx, gn_settings_add(ctx, &settings, flags[i][0], &flags[i][1], 1, false, 0));
     gn_run_config *config;
     gn_trainer *t;
-    assert_ok(ctx, gn_run_config_new(ctx, NULL, &settings, &config));
-    assert_ok(ctx, gn_trainer_new(ctx, config, &t));
-    assert_ok(ctx, gn_trainer_settle(t));
+    must(ctx, gn_run_config_new(ctx, NULL, &settings, &config));
+    must(ctx, gn_trainer_new(ctx, config, &t));
+    must(ctx, gn_trainer_settle(t));
     for (int stage = 0; stage < t->stage_count; stage++) {
         t->at = (gn_position){.stage = stage};
         check_stage(t);

@@ -2,13 +2,13 @@
  * tests/golden/networks.py made the files; value() and name_seed() are the same there. */
 #include "testing.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nn/loss.h"
+#include "nn/model.h"
 #include "nn/network.h"
 #include "nn/optimizer.h"
 #include "nn/weights.h"
@@ -40,15 +40,17 @@ static float pixel(uint64_t seed, size_t side, size_t i)
     return value(seed, quarter) + 0.125f * value(seed + 500, i);
 }
 
-static void fill_parameters(gerne_ctx *ctx, gn_store *store)
+static void fill_parameters(gerne_ctx *ctx, gn_store *store, const char *last_norm)
 {
     for (int i = 0; i < gn_store_count(store); i++) {
         const gn_parameter *p = gn_store_parameter(store, i);
+        if (p->role == GN_FIXED) /* a shortcut without parameters */
+            continue;
         float *values = calloc((size_t)p->size, sizeof *values);
         for (int64_t j = 0; j < p->size; j++) {
             float u = value(name_seed(p->name), (uint64_t)j);
             if (p->role == GN_SCALE || p->role == GN_VARIANCE)
-                u = (1.0f + 0.1f * u) * (strstr(p->name, "bn3.weight") ? 0.25f : 1.0f);
+                u = (1.0f + 0.1f * u) * (last_norm && strstr(p->name, last_norm) ? 0.25f : 1.0f);
             else if (p->ndims == 1)
                 u = 0.1f * u;
             else
@@ -101,6 +103,26 @@ static void compare_parameter(gerne_ctx *ctx, const gn_store *store, int index,
     free(ours);
 }
 
+/* A network as its files name it; tests/golden/networks.py has the same table. */
+typedef struct setup {
+    const char *name, *arch;
+    size_t side, batch;
+    int variant, stem;
+    const char *last_norm; /* deep networks: the scales that end a residual branch, made small */
+    bool plain;            /* without BatchNorm: nothing to freeze, larger steps */
+} setup;
+
+static const setup setups[] = {
+    {"linear", "linear", 8, 16, .plain = true},
+    {"mlp", "mlp", 8, 16, .plain = true},
+    {"resnet18", "resnet18", 32, 8, .plain = false},
+    {"resnet18-cifar", "resnet18", 16, 8, .stem = GN_STEM_CIFAR, .last_norm = "bn2.weight"},
+    {"resnet34", "resnet34", 32, 8, .last_norm = "bn2.weight"},
+    {"resnet50", "resnet50", 64, 8, .last_norm = "bn3.weight"},
+    {"resnet50-v1", "resnet50", 64, 8, .variant = GN_V1, .last_norm = "bn3.weight"},
+    {"resnet20", "resnet20", 32, 8, .plain = false},
+};
+
 typedef struct run {
     gn_device *device;
     gn_network *network;
@@ -109,34 +131,33 @@ typedef struct run {
     double lr;
 } run;
 
-/* "resnet50-v1-frozen-sgd" */
-static run open_run(gerne_ctx *ctx, const char *name)
+static double learning_rate(const setup *s, bool frozen, gn_optimizer_kind optimizer)
+{
+    bool gentle = !s->plain && !frozen; /* training BatchNorm */
+    if (optimizer == GN_ADAM)
+        return 1e-3;
+    if (optimizer == GN_ADAMW)
+        return s->plain ? 1e-4 : gentle ? 2e-6 : 2e-5;
+    return gentle ? 2e-5 : 1e-3;
+}
+
+static run open_run(gerne_ctx *ctx, const setup *s, bool frozen, gn_optimizer_kind optimizer)
 {
     static const int64_t hidden[] = {50, 30};
-    bool mlp = strncmp(name, "mlp", 3) == 0, big = strncmp(name, "resnet50", 8) == 0;
-    gn_model_options model = {.arch = mlp   ? "mlp"
-                                      : big ? "resnet50"
-                                            : "resnet18",
+    gn_model_options model = {.arch = s->arch,
                               .hidden = {hidden, 2},
-                              .variant = strstr(name, "-v1-") ? GN_V1 : GN_V1_5,
-                              .bn = strstr(name, "frozen") ? GN_BN_FROZEN : GN_BN_SEPARATE};
-    gn_optimizer_options rule = {.weight_decay = 0.01, .momentum = 0.9};
-    bool gentle = !mlp && !strstr(name, "frozen");
-    run r = {.batch = mlp ? 16 : 8, .side = mlp ? 8 : big ? 64 : 32, .lr = gentle ? 2e-5 : 1e-3};
-    const char *kind = strrchr(name, '-') + 1;
-    if (strcmp(kind, "adam.safetensors") == 0) {
-        rule.optimizer = GN_ADAM;
-        r.lr = 1e-3;
-    } else if (strcmp(kind, "adamw.safetensors") == 0) {
-        rule.optimizer = GN_ADAMW;
-        r.lr = mlp ? 1e-4 : gentle ? 2e-6 : 2e-5;
-    }
+                              .variant = s->variant,
+                              .stem = s->stem,
+                              .bn = frozen ? GN_BN_FROZEN : GN_BN_SEPARATE};
+    gn_optimizer_options rule = {
+        .optimizer = (int)optimizer, .weight_decay = 0.01, .momentum = 0.9};
+    run r = {.batch = s->batch, .side = s->side, .lr = learning_rate(s, frozen, optimizer)};
     int64_t side = (int64_t)r.side;
     assert_ok(ctx, gn_device_new(ctx, 2, GN_FP32, &r.device));
     assert_ok(ctx, gn_network_new(ctx, r.device, &model, gn_pixels_shape(3, side, side), CLASSES,
                                   (int64_t)r.batch, &r.network));
     r.inputs = (size_t)gn_network_input_size(r.network);
-    fill_parameters(ctx, gn_network_store(r.network));
+    fill_parameters(ctx, gn_network_store(r.network), s->last_norm);
     assert_ok(ctx, gn_optimizer_new(ctx, &rule, gn_network_trained(r.network), &r.optimizer));
     assert_ok(ctx, gn_network_set_mode(ctx, r.network, GN_MODE_TRAIN));
     return r;
@@ -167,14 +188,17 @@ static double step(gerne_ctx *ctx, run *r, uint64_t index)
     return mean;
 }
 
-static void check_file(const char *name)
+static void check_run(const setup *s, bool frozen, gn_optimizer_kind optimizer)
 {
+    static const char *const optimizers[] = {"sgd", "adam", "adamw"};
     gerne_ctx *ctx = test_ctx();
-    char path[4096];
-    snprintf(path, sizeof path, "%s/tests/golden/networks/%s", GERNE_SOURCE_DIR, name);
+    char name[64], path[4096];
+    snprintf(name, sizeof name, "%s-%s-%s", s->name, frozen ? "frozen" : "training",
+             optimizers[optimizer]);
+    snprintf(path, sizeof path, "%s/tests/golden/networks/%s.safetensors", GERNE_SOURCE_DIR, name);
     gn_weights *golden;
     assert_ok(ctx, gn_weights_open(ctx, path, &golden));
-    run r = open_run(ctx, name);
+    run r = open_run(ctx, s, frozen, optimizer);
     float losses[STEPS];
     size_t count;
     memcpy(losses, expected(ctx, golden, "losses", "", &count), sizeof losses);
@@ -188,7 +212,8 @@ static void check_file(const char *name)
             fail_msg("%s, step %d: loss %.7f, PyTorch's %.7f", name, i + 1, ours, theirs);
     }
     for (int i = 0; i < gn_store_count(gn_network_store(r.network)); i++)
-        compare_parameter(ctx, gn_network_store(r.network), i, golden);
+        if (gn_store_parameter(gn_network_store(r.network), i)->role != GN_FIXED)
+            compare_parameter(ctx, gn_network_store(r.network), i, golden);
     print_message("%s: worst loss difference %.2g\n", name, worst);
     gn_optimizer_close(r.optimizer);
     gn_network_close(r.network);
@@ -197,26 +222,44 @@ static void check_file(const char *name)
     gerne_ctx_close(ctx);
 }
 
-static const char *wanted_prefix;
+static const char *wanted;
 
-static void test_all_files(void **state)
+static void test_network(void **state)
 {
     (void)state;
-    DIR *folder = opendir(GERNE_SOURCE_DIR "/tests/golden/networks");
-    assert_non_null(folder);
-    int checked = 0;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (strncmp(entry->d_name, wanted_prefix, strlen(wanted_prefix)) == 0) {
-            check_file(entry->d_name);
-            checked++;
-        }
-    closedir(folder);
-    assert_true(checked >= 3);
+    const setup *s = NULL;
+    for (size_t i = 0; i < sizeof setups / sizeof setups[0]; i++)
+        if (strcmp(setups[i].name, wanted) == 0)
+            s = &setups[i];
+    if (!s)
+        fail_msg("no golden network '%s'", wanted);
+    check_run(s, false, GN_SGD);
+    check_run(s, false, GN_ADAMW);
+    if (s->plain) {
+        check_run(s, false, GN_ADAM);
+    } else {
+        check_run(s, true, GN_SGD);
+        check_run(s, true, GN_ADAMW);
+    }
+}
+
+/* Every network that the program offers has golden runs. */
+static void test_all_networks_are_listed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; gn_architectures[i]; i++) {
+        bool listed = false;
+        for (size_t j = 0; j < sizeof setups / sizeof setups[0]; j++)
+            listed = listed || strcmp(setups[j].arch, gn_architectures[i]->name) == 0;
+        if (!listed)
+            fail_msg("network '%s' has no golden runs", gn_architectures[i]->name);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    wanted_prefix = argc > 1 ? argv[1] : "mlp";
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_files)};
+    wanted = argc > 1 ? argv[1] : "mlp";
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_networks_are_listed),
+                                       cmocka_unit_test(test_network)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,12 +113,19 @@ def reports(program, scratch):
         "names": make_run(scratch / "names", ["<b>bold</b>", "\u65e5\u672c\u8a9e" * 30, "w" * 300],
                           ["'quoted'", "m" * 150], pictures=2),
         "unfinished": make_run(scratch / "unfinished", shapes, colours, finished=False),
+        "warned": make_run(scratch / "warned", shapes, colours, accuracy=0.99,
+                           warnings=["beta 6 is outside [-1.04, 3.04]", "w" * 2000]),
+        "diverged": make_run(scratch / "diverged", shapes, colours, warnings=["the loss grows"],
+                             diverged={"stage": "main", "step": 1013, "loss": None,
+                                       "message": "diverged at step 1013: the loss is nan",
+                                       "hint": "lower train.lr"}),
         "study": make_study(scratch / "study"),
     }
     erm = make_run(scratch / "erm", shapes, colours, method="erm", accuracy=0.4, seed=1)
     oracle = make_run(scratch / "oracle", shapes, colours, oracle=True, seed=2)
     wanted = {name: [path] for name, path in runs.items()}
-    wanted["comparison"] = [erm, runs["run"], oracle, runs["unfinished"]]
+    wanted["comparison"] = [erm, runs["run"], oracle, runs["unfinished"], runs["warned"],
+                            runs["diverged"]]
     files = {}
     for name, paths in wanted.items():
         files[name] = scratch / f"{name}.html"

@@ -64,8 +64,10 @@ def evaluations(generator, count, groups, accuracy):
 
 def make_run(path, class_names, attribute_names, *, seed=0, method="gerne", per_group=20,
              accuracy=0.9, finished=True, predictions=True, pictures=0, fingerprint="f" * 64,
-             oracle=False, steps=20, log_tail=""):
-    """Writes a run directory and returns its path."""
+             oracle=False, steps=20, log_tail="", warnings=(), diverged=None):
+    """Writes a run directory and returns its path. warnings None: as versions before them wrote it;
+    diverged: what diverged.json says."""
+    finished = finished and not diverged
     generator = random.Random(seed)
     path = Path(path)
     path.mkdir(parents=True)
@@ -87,6 +89,11 @@ def make_run(path, class_names, attribute_names, *, seed=0, method="gerne", per_
     with open(path / "log.jsonl", "w", encoding="utf-8") as log:
         for event in (start, *evaluations(generator, steps, groups, truth)):
             log.write(json.dumps(event, ensure_ascii=False) + "\n")
+        for text in warnings or ():
+            log.write(json.dumps({"event": "warning", "time": 1.7e9, "message": text}) + "\n")
+        if diverged:
+            log.write(json.dumps({"event": "diverged", "time": 1.7e9, **diverged}) + "\n")
+            (path / "diverged.json").write_text(json.dumps(diverged), encoding="utf-8")
         if finished:
             log.write('{"event":"end","time":1.7e9,"seconds":12.5}\n')
         log.write(log_tail)
@@ -102,6 +109,8 @@ def make_run(path, class_names, attribute_names, *, seed=0, method="gerne", per_
                "bounds": bounds_of(classes, attributes, 1.0) if method == "gerne" else None,
                "pseudo": None, "splits": {"val": split, "test": split},
                "last": {"val": split, "test": split}}
+    if warnings is not None:
+        results["warnings"] = list(warnings)
     (path / "results.json").write_text(json.dumps(results, ensure_ascii=False), encoding="utf-8")
     if predictions:
         write_predictions(path / "predictions.csv", class_names, attribute_names, correct, sizes,

@@ -18,6 +18,9 @@ SHAPES, COLOURS = ["disc", "cross", "ring"], ["red", "blue"]
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 HOSTILE = ["<script>alert(1)</script>", "\"x\" onload='y' &amp;", "\u65e5\u672c\u8a9e" * 30, "z" * 400]
 
+DIVERGED = {"stage": "main", "step": 1013, "loss": None, "hint": "lower train.lr",
+            "message": "diverged at step 1013: the loss is <b>nan</b>"}
+
 
 class Balance(HTMLParser):
     """Every element that opens closes, in order; SVG elements may close themselves."""
@@ -77,6 +80,12 @@ class Pages(unittest.TestCase):
                          (1, 1, True))
         self.assertIsNone(re.search(rb"https?://|@import|url\(", raw))
         return page, raw
+
+    def short(self, *paths):
+        """What --json prints."""
+        result = gerne("report", *paths, "--json", "--out", self.dir / "short.html")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)
 
     def said(self, page):
         return " ".join(" ".join(page.text).split()).replace("\u202f", " ")
@@ -156,6 +165,107 @@ class Pages(unittest.TestCase):
         subprocess.run([sys.executable, "-c", code, run, PROGRAM, "report", run, "--quiet"],
                        check=True, stdout=subprocess.DEVNULL)
         self.assertIn("still going", (run / "report.html").read_text(encoding="utf-8"))
+
+    def test_a_run_that_diverged(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS, diverged=DIVERGED)
+        page, raw = self.report(run)
+        text = self.said(page)
+        for words in ("Diverged at step 1013: the loss is <b>nan</b>", "Hint: lower train.lr",
+                      "no test figure. Last evaluation: worst group", "Training loss", "What was asked",
+                      "Resuming would diverge again",
+                      f"gerne train {run}/config.yaml --out {run}-again --threads 2"):
+            self.assertIn(words, text)
+        for words in ("not finished", "--resume", "chosen on validation", "chosen checkpoint",
+                      "95 % interval"):
+            self.assertNotIn(words, text)
+        self.assertNotIn(b"<b>nan", raw)
+        self.assertEqual(self.short(run)["runs"][0]["diverged"], DIVERGED)
+        self.assertIn(f"{run}: diverged at step 1013", gerne("report", run).stdout)
+
+    def test_a_stage_that_diverged_before_it_was_evaluated(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS,
+                       diverged={**DIVERGED, "stage": "<refit>", "step": 7,
+                                 "message": "diverged at step 7: the loss is inf"})
+        page, raw = self.report(run)
+        self.assertIn("Diverged at step 7 of the stage <refit>: the loss is inf", self.said(page))
+        self.assertNotIn(b'class="mark"', raw) # the curves are those of the stage before
+
+    def test_a_diverged_run_never_wins(self):
+        bad = make_run(self.dir / "bad", SHAPES, COLOURS, accuracy=0.99, diverged=DIVERGED)
+        good = make_run(self.dir / "good", SHAPES, COLOURS, accuracy=0.3, seed=1)
+        for runs in ((bad, good), (good, bad)):
+            text = self.said(self.report(*runs)[0])
+            for words in ("The best worst group is that of good",
+                          "Beside it: bad diverged at step 1013.",
+                          "bad gerne, seed 0 diverged at step 1013",
+                          "bad diverged at step 1013: the loss is <b>nan</b>"):
+                self.assertIn(words, text)
+            for words in ("not finished", "Differences, sample by sample"):
+                self.assertNotIn(words, text)
+            states = {Path(r["path"]).name: (r["complete"], r["diverged"], r["wga"] is None)
+                      for r in self.short(*runs)["runs"]}
+            self.assertEqual(states, {"good": (True, None, False), "bad": (False, DIVERGED, True)})
+        two = make_run(self.dir / "two", SHAPES, COLOURS, seed=2, diverged=DIVERGED)
+        self.assertIn("None of the 2 runs has results", self.said(self.report(bad, two)[0]))
+
+    def test_a_damaged_divergence(self):
+        for i, broken in enumerate((b"", b"{", b"[]", b"7", b"{}", b"\xff\xfe", b'{"message": 3}')):
+            run = make_run(self.dir / f"run{i}", SHAPES, COLOURS, diverged=DIVERGED)
+            (run / "diverged.json").write_bytes(broken)
+            text = self.said(self.report(run)[0])
+            self.assertIn("diverged.json is damaged (", text)
+            self.assertIn("what it said is taken from log.jsonl", text)
+            self.assertIn("Diverged at step 1013: the loss is", text)
+            (run / "log.jsonl").unlink()
+            text = self.said(self.report(run)[0])
+            self.assertIn("where and why the run diverged is not known", text)
+            self.assertEqual(set(self.short(run)["runs"][0]["diverged"].values()), {None})
+        (run / "diverged.json").write_text('{"message":"diverged","step":-1e300,"hint":[],"stage":7}')
+        self.assertIn("Diverged: diverged", self.said(self.report(run)[0]))
+
+    def test_warnings(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS, warnings=[HOSTILE[0], "w" * 2000])
+        page, raw = self.report(run)
+        text = self.said(page)
+        self.assertIn(f"Warning: {HOSTILE[0]}", text)
+        self.assertLess(text.index("Warning:"), text.index("All samples"))
+        self.assertNotIn(b"<script>alert", raw)
+        self.assertNotIn(b"w" * 700, raw)
+        self.assertEqual(self.short(run)["runs"][0]["warnings"], [HOSTILE[0], "w" * 2000])
+        self.assertIn("    warning: <script>", gerne("report", run).stdout)
+        many = make_run(self.dir / "many", SHAPES, COLOURS, warnings=[f"number {i}" for i in range(50)])
+        self.assertIn("30 more warnings are in log.jsonl", self.said(self.report(many)[0]))
+        open_run = make_run(self.dir / "open", SHAPES, COLOURS, finished=False, warnings=["early"])
+        self.assertIn("Warning: early", self.said(self.report(open_run)[0]))
+
+    def test_warnings_in_a_comparison(self):
+        best = make_run(self.dir / "best", SHAPES, COLOURS, accuracy=0.99, warnings=[HOSTILE[0], "both"])
+        other = make_run(self.dir / "other", SHAPES, COLOURS, accuracy=0.3, seed=1, warnings=["both"])
+        plain = make_run(self.dir / "plain", SHAPES, COLOURS, accuracy=0.3, seed=2)
+        page, raw = self.report(best, other, plain)
+        text = self.said(page)
+        for words in (f"best has the best worst group and warned: {HOSTILE[0]}", "best ! gerne, seed 0",
+                      "other ! gerne, seed 1", "plain gerne, seed 2", f"best : {HOSTILE[0]}",
+                      "best , other : both"):
+            self.assertIn(words, text)
+        self.assertNotIn(b"<script>alert", raw)
+        self.assertNotIn("marks a run that warned", self.said(self.report(plain, plain)[0]))
+
+    def test_runs_of_versions_without_warnings(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS, warnings=None)
+        self.assertNotIn("Warning", self.said(self.report(run)[0]))
+        self.assertEqual(self.short(run)["runs"][0]["warnings"], [])
+        results = json.loads((run / "results.json").read_text())
+        for odd in (None, {}, "text", 7, [None, 3, ["x"]]):
+            (run / "results.json").write_text(json.dumps({**results, "warnings": odd}))
+            self.assertEqual(self.short(run)["runs"][0]["warnings"], [], odd)
+
+    def test_only_keys_of_the_configuration_are_shown(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS)
+        text = self.said(self.report(run)[0])
+        asked = text[text.index("What was asked"):text.index("The whole configuration")]
+        self.assertIn("Data format synthetic ratio 0.01 Network arch mlp hidden 100, 100 Training "
+                      "optimizer sgd lr 0.02 Choice metric gba split val Run", asked)
 
     def test_a_run_that_has_hardly_begun(self):
         run = self.dir / "run"
@@ -241,7 +351,7 @@ class Pages(unittest.TestCase):
         (self.dir / "file").write_text("x")
         (self.dir / "begun").mkdir()
         (self.dir / "begun" / "ledger.sqlite").write_bytes(b"")
-        for path, words in ((None, "no run and no study to report on"), ("nowhere", "there is no directory"),
+        for path, words in ((None, "no run and no study is given"), ("nowhere", "there is no directory"),
                             ("empty", "neither a run nor a study"), ("file", "is a file"),
                             ("begun", "no study.json yet")):
             result = gerne("report", *([path] if path else []), cwd=self.dir)
@@ -279,6 +389,18 @@ class Pages(unittest.TestCase):
         self.assertEqual(gerne("report", study).returncode, 0)
         (study / "study.json").write_text("[]")
         self.assertEqual(gerne("report", study).returncode, 1)
+
+    def test_training_that_diverges_writes_one(self):
+        run = self.dir / "run"
+        result = gerne("train", *("--train.lr 30 --method.beta 1.6 --train.steps 200 --threads 1 "
+                                  "--data.n 400 --quiet --out").split(), run)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("diverged at step", result.stderr)
+        first = result.stderr[result.stderr.index("diverged at step"):].splitlines()[0]
+        page = Balance()
+        page.feed((run / "report.html").read_text(encoding="utf-8"))
+        self.assertIn(first[1:], self.said(page))
+        self.assertEqual(self.short(run)["runs"][0]["diverged"]["message"], first)
 
     def test_training_writes_one(self):
         settings = ("--train.steps 20 --train.eval_every 10 --train.per_class 8 --model.hidden 8 "

@@ -27,8 +27,8 @@ static void make_run(gerne_ctx *ctx, const char *folder)
         "\"class_names\":[\"x\",\"y\"],\"attribute_names\":[\"a\",\"b\"],\"selection\":{\"metric\":"
         "\"gba\",\"split\":\"val\",\"oracle\":false,\"step\":2},\"bounds\":{\"c\":0.5,\"beta\":1,"
         "\"beta_balanced\":1,\"interval\":[-1,2],\"binding\":{\"y\":0,\"a\":0}},\"pseudo\":null,"
-        "\"splits\":{\"val\":" SPLIT ",\"test\":" SPLIT "},\"last\":{\"val\":" SPLIT
-        ",\"test\":" SPLIT "}}");
+        "\"warnings\":[\"w\"],\"splits\":{\"val\":" SPLIT ",\"test\":" SPLIT
+        "},\"last\":{\"val\":" SPLIT ",\"test\":" SPLIT "}}");
     put(ctx, folder, "log.jsonl",
         "{\"event\":\"start\",\"class_names\":[\"x\",\"y\"],\"attribute_names\":[\"a\",\"b\"],"
         "\"train_counts\":[[9,1],[1,9]]}\n"
@@ -40,23 +40,36 @@ static void make_run(gerne_ctx *ctx, const char *folder)
         "index,y,a,split,pred\n0,x,a,test,x\n1,x,b,test,y\n2,y,a,test,y\n");
 }
 
+static void make_diverged_run(gerne_ctx *ctx, const char *folder)
+{
+    put(ctx, folder, "config.yaml", "seed: 1\nmethod:\n  name: gerne\n");
+    put(ctx, folder, "log.jsonl",
+        "{\"event\":\"start\",\"class_names\":[\"x\",\"y\"],\"attribute_names\":[\"a\",\"b\"]}\n"
+        "{\"event\":\"warning\",\"message\":\"w\"}\n"
+        "{\"event\":\"diverged\",\"step\":3,\"stage\":\"main\",\"message\":\"m\",\"hint\":\"h\"}"
+        "\n");
+    put(ctx, folder, "diverged.json",
+        "{\"step\":3,\"stage\":\"main\",\"message\":\"m\",\"hint\":\"h\"}");
+}
+
 static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
     gerne_ctx *ctx = test_ctx();
-    char *folder = test_directory();
-    const char *paths[] = {folder, folder};
+    char *folder = test_directory(), *diverged = test_directory();
+    const char *paths[] = {folder, folder, diverged};
     char out[1024];
     gn_text wanted = {0}, found = {0};
     make_run(ctx, folder);
+    make_diverged_run(ctx, diverged);
     snprintf(out, sizeof out, "%s/out.html", folder);
-    assert_ok(ctx, gn_report_write(ctx, paths, 2, out));
+    assert_ok(ctx, gn_report_write(ctx, paths, 3, out));
     assert_ok(ctx, gn_file_read(ctx, out, 1 << 20, &wanted));
     remove(out);
     long n = 1;
     for (gerne_status status = GERNE_ENOMEM; status != GERNE_OK; n++) {
         gn_fail_allocation(n);
-        status = gn_report_write(ctx, paths, 2, out);
+        status = gn_report_write(ctx, paths, 3, out);
         gn_fail_allocation(0);
         assert_true(status == GERNE_OK || status == GERNE_ENOMEM);
         assert_true(status != GERNE_OK || gn_path_exists(out));
@@ -70,6 +83,7 @@ static void test_every_allocation_fails_once(void **state)
     gn_text_free(&wanted);
     gn_text_free(&found);
     test_remove_directory(folder);
+    test_remove_directory(diverged);
     gerne_ctx_close(ctx);
 }
 

@@ -7,7 +7,7 @@ CHECK = SOURCE / "scripts/check-layout"
 
 GOOD = {
     "include/gerne.h": "int gerne_x(void);\n",
-    "src/base/status.h": '#include "gerne.h"\n#include <stdio.h>\n',
+    "src/base/status.h": '#include "gerne.h"\n#include <stdio.h>\ntypedef struct gn_x {\n} gn_x;\n',
     "src/engine/engine.c": '#include <dnnl.h>\n#include "base/status.h"\n#include "engine/engine.h"\n',
     "src/nn/mlp.c": '#include "engine/engine.h"\n/* never exit(1), never strcpy() */\n',
     "src/report/html.c": '#include "base/status.h"\nconst char *s = "printf(";\n',
@@ -37,6 +37,7 @@ BAD = [
     ("src/nn/a.c", '#include "layer.h"\n', "name headers from src/"),
     ("src/nn/a.c", '#include "../train/loop.h"\n', "name headers from src/"),
     ("src/other/a.c", "int x;\n", "no such layer"),
+    ("src/nn/a.c", "typedef enum gn_x {\n    A,\n} gn_x;\n", "gn_x is another type in src/base"),
     ("src/base/a.c", "void f(void) { exit(1); }\n", "exit: only src/cli"),
     ("src/base/a.c", "void f(void) { abort (); }\n", "abort: only src/cli"),
     ("src/nn/a.c", 'void f(void) { printf("x"); }\n', "printf: only src/cli"),

@@ -9,55 +9,17 @@
 
 #include "base/file.h"
 #include "train/train.h"
-#include "train/trainer.h"
+#include "run_fixture.h"
 
 enum { STEPS = 5 };
 
-typedef struct fixture {
-    gerne_ctx *ctx;
-    gn_arena *arena;
-    gn_settings settings;
-    gn_run_config *config;
-    gn_trainer *t;
-} fixture;
-
-static void set(fixture *f, const char *key, const char *value)
-{
-    assert_ok(f->ctx, gn_settings_add(f->ctx, &f->settings, key, &value, 1, false, 0));
-}
-
 /* more: key, value, ..., NULL */
-static void configure(fixture *f, const char *dropout, const char *const *more)
+static void configure(run_fixture *f, const char *dropout, const char *const *more)
 {
-    *f = (fixture){.ctx = test_ctx()};
-    assert_ok(f->ctx, gn_arena_new(f->ctx, &f->arena));
-    f->settings.arena = f->arena;
-    set(f, "data.n", "400");
-    set(f, "train.steps", "5");
-    set(f, "train.per_class", "9");
-    set(f, "train.lr", "0.1");
-    set(f, "model.hidden", "16");
-    set(f, "threads", "1");
-    set(f, "model.dropout", dropout);
-    for (; *more; more += 2)
-        set(f, more[0], more[1]);
-    assert_ok(f->ctx, gn_run_config_new(f->ctx, NULL, &f->settings, &f->config));
-}
-
-static void enter(fixture *f)
-{
-    assert_ok(f->ctx, gn_trainer_new(f->ctx, f->config, &f->t));
-    assert_ok(f->ctx, gn_trainer_settle(f->t));
-    assert_ok(f->ctx, gn_stage_enter(f->t));
-}
-
-static void close_run(fixture *f)
-{
-    gn_trainer_close(f->t);
-    gn_run_config_close(f->config);
-    gn_settings_free(&f->settings);
-    gn_arena_close(f->arena);
-    gerne_ctx_close(f->ctx);
+    const char *const pairs[] = {
+        "data.n",       "400", "train.steps", "5", "train.per_class", "9",     "train.lr", "0.1",
+        "model.hidden", "16",  "threads",     "1", "model.dropout",   dropout, NULL};
+    run_configure_more(f, pairs, more);
 }
 
 static void two_passes_where_masks_differ(void **state)
@@ -70,13 +32,13 @@ static void two_passes_where_masks_differ(void **state)
         size_t batches;
     } cases[] = {{"0", none, 1}, {"0.3", none, 2}, {"0.3", biased, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        fixture f;
+        run_fixture f;
         gn_plan plan = {0};
         configure(&f, cases[i].dropout, cases[i].more);
-        enter(&f);
+        run_enter(&f);
         assert_ok(f.ctx, f.t->run.method->plan(&f.t->run, 0, &plan));
         assert_int_equal(plan.count, cases[i].batches);
-        close_run(&f);
+        run_close(&f);
     }
 }
 
@@ -85,10 +47,10 @@ static void batches_of_a_step_have_places_of_their_own(void **state)
 {
     (void)state;
     static const char *const none[] = {NULL};
-    fixture f;
+    run_fixture f;
     gn_minibatch *batches;
     configure(&f, "0.3", none);
-    enter(&f);
+    run_enter(&f);
     for (int64_t k = 0; k < 2; k++) {
         assert_ok(f.ctx, gn_feed_next(f.t->now.feed, k, &batches));
         assert_int_equal(batches[0].samples.step, k);
@@ -96,7 +58,7 @@ static void batches_of_a_step_have_places_of_their_own(void **state)
         assert_int_equal(batches[0].samples.place, 0);
         assert_int_equal(batches[1].samples.place, batches[0].samples.count);
     }
-    close_run(&f);
+    run_close(&f);
 }
 
 /* ---- micro-batches ---- */
@@ -104,9 +66,9 @@ static void batches_of_a_step_have_places_of_their_own(void **state)
 /* The weights of network 0 after a few steps; the caller frees them. */
 static float *train(const char *dropout, const char *const *more, size_t *size)
 {
-    fixture f;
+    run_fixture f;
     configure(&f, dropout, more);
-    enter(&f);
+    run_enter(&f);
     for (int k = 0; k < STEPS; k++) {
         gn_minibatch *batches;
         assert_ok(f.ctx, gn_feed_next(f.t->now.feed, k, &batches));
@@ -118,7 +80,7 @@ static float *train(const char *dropout, const char *const *more, size_t *size)
     assert_non_null(values);
     memcpy(values, block.values, block.size * sizeof *values);
     *size = block.size;
-    close_run(&f);
+    run_close(&f);
     return values;
 }
 
@@ -170,7 +132,7 @@ static int stop_in_the_middle(void *user, const gerne_progress *progress)
     return strcmp(progress->what, "train") == 0 && progress->done == 3;
 }
 
-static gn_text weights_of(const fixture *f, const char *directory)
+static gn_text weights_of(const run_fixture *f, const char *directory)
 {
     const char *path;
     gn_text bytes = {0};
@@ -186,7 +148,7 @@ static void interrupted_runs_go_on_with_the_same_masks(void **state)
     snprintf(whole, sizeof whole, "%s/whole", directory);
     snprintf(stopped, sizeof stopped, "%s/stopped", directory);
     const char *const first[] = {"out", whole, NULL}, *const second[] = {"out", stopped, NULL};
-    fixture f, g;
+    run_fixture f, g;
     configure(&f, "0.4", first);
     assert_ok(f.ctx, gn_train(f.ctx, f.config, NULL, NULL));
     configure(&g, "0.4", second);
@@ -200,8 +162,8 @@ static void interrupted_runs_go_on_with_the_same_masks(void **state)
     assert_memory_equal(a.bytes, b.bytes, a.size);
     gn_text_free(&a);
     gn_text_free(&b);
-    close_run(&f);
-    close_run(&g);
+    run_close(&f);
+    run_close(&g);
     test_remove_directory(directory);
 }
 

@@ -1,7 +1,9 @@
-/* Every method of the list is better than plain ERM on the embedded data: a method is covered by
- * being listed, with the settings of examples/synthetic.yaml unless it has a row of its own. */
+/* What the methods of the list make of the embedded data, beside plain ERM. A method is covered by
+ * being listed: one that uses groups has to be better than ERM; any other, such as a baseline, has
+ * to train without diverging and may not fall far below it. Rows ask for more. */
 #include "testing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +32,7 @@ typedef struct row {
     const char *method;
     pair option; /* of the method */
     const pair *settings;
-    double margin; /* group-balanced accuracy above that of ERM with the same settings */
+    double margin; /* group-balanced accuracy above that of ERM with the same settings, at least */
 } row;
 
 /* Margins are at most 60 % of the least difference of seeds 0, 1 and 2. */
@@ -39,13 +41,17 @@ static const row special[] = {
     {"gerne", {"method.attributes", "unknown"}, usual, 0.3},
     {"groupdro", {"method.variant", "original"}, usual, 0.4},
     {"groupdro", {"method.variant", "subpopbench"}, more, 0.3},
+    {"resampling", {NULL, NULL}, usual, 0.1},
+    {"sw", {NULL, NULL}, usual, 0.1},
     {"jtt", {"method.variant", "original"}, usual, 0.1},
     {"jtt", {"method.variant", "subpopbench"}, more, 0.1},
     {"lff", {"method.variant", "original"}, more, 0.07},
 };
 enum { SPECIALS = sizeof special / sizeof special[0] };
 
-static const double least_margin = 0.1;
+/* Of methods without a row, with the settings of examples/synthetic.yaml. Between seeds ERM moves
+ * by about a point. */
+static const double margin_with_groups = 0.02, margin_without = -0.05;
 
 typedef struct run {
     gerne_ctx *ctx;
@@ -80,9 +86,12 @@ static double train(const char *method, pair option, const pair *settings)
     for (int i = 0; i < PAIRS_MAX && settings[i].key; i++)
         set(&r, settings[i].key, settings[i].value);
     assert_ok(r.ctx, gn_run_config_new(r.ctx, NULL, &r.flags, &config));
-    assert_ok(r.ctx, gn_train(r.ctx, config, NULL, &results));
+    if (gn_train(r.ctx, config, NULL, &results) != GERNE_OK)
+        fail_msg("method %s, %s %s: %s", method, option.key ? option.key : "defaults",
+                 option.key ? option.value : "", gerne_message(r.ctx));
     const json_t *test = json_object_get(json_object_get(results, "splits"), "test");
-    double gba = json_number_value(json_object_get(test, "gba"));
+    const json_t *figure = json_object_get(test, "gba");
+    double gba = json_is_number(figure) ? json_number_value(figure) : (double)NAN;
     json_decref(results);
     gn_run_config_close(config);
     gn_settings_free(&r.flags);
@@ -107,15 +116,19 @@ static void check(const row *r)
     double erm = plain(r->settings), gba = train(r->method, r->option, r->settings);
     print_message("%-12s %-24s %5.1f %%, ERM %5.1f %%\n", r->method,
                   r->option.value ? r->option.value : "", 100 * gba, 100 * erm);
-    if (gba < erm + r->margin)
-        fail_msg("%s is not %g points above ERM", r->method, 100 * r->margin);
+    if (!(gba >= erm + r->margin))
+        fail_msg("method %s, %s %s: group-balanced accuracy %.1f %%, ERM's %.1f %%; it has to be "
+                 "%+g points from that or better",
+                 r->method, r->option.key ? r->option.key : "defaults",
+                 r->option.key ? r->option.value : "", 100 * gba, 100 * erm, 100 * r->margin);
 }
 
-static void every_method_beats_erm(void **state)
+static void every_method_keeps_its_margin(void **state)
 {
     (void)state;
     for (size_t i = 0; gn_methods[i]; i++) {
         const char *name = gn_methods[i]->name;
+        bool uses_groups = gn_methods[i]->attributes != GN_ATTRIBUTES_UNUSED;
         int rows = 0;
         for (int s = 0; s < SPECIALS; s++)
             if (strcmp(special[s].method, name) == 0) {
@@ -123,7 +136,9 @@ static void every_method_beats_erm(void **state)
                 rows++;
             }
         if (rows == 0 && strcmp(name, "erm") != 0)
-            check(&(row){.method = name, .settings = usual, .margin = least_margin});
+            check(&(row){.method = name,
+                         .settings = usual,
+                         .margin = uses_groups ? margin_with_groups : margin_without});
     }
 }
 
@@ -138,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(erm_follows_the_colour),
-        cmocka_unit_test(every_method_beats_erm),
+        cmocka_unit_test(every_method_keeps_its_margin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

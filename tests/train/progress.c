@@ -40,12 +40,13 @@ static void test_one_count_over_all_stages(void **state)
     char *directory = test_directory();
     char out[512], cache[512];
     const char *places[] = {out, cache};
-    gn_settings flags = {0};
+    gn_arena *arena;
     gn_run_config *config;
     seen s = {.steady = true};
     snprintf(out, sizeof out, "%s/run", directory);
     snprintf(cache, sizeof cache, "%s/cache", directory);
-    assert_ok(ctx, gn_arena_new(ctx, &flags.arena));
+    assert_ok(ctx, gn_arena_new(ctx, &arena));
+    gn_settings flags = {.arena = arena};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         assert_ok(ctx, gn_settings_add(ctx, &flags, keys[i][0], &keys[i][1], 1, false, 0));
     assert_ok(ctx, gn_settings_add(ctx, &flags, "out", &places[0], 1, false, 0));
@@ -59,7 +60,7 @@ static void test_one_count_over_all_stages(void **state)
     assert_true(s.stages[0] && s.stages[1] && s.best);
     gn_run_config_close(config);
     gn_settings_free(&flags);
-    gn_arena_close(flags.arena);
+    gn_arena_close(arena);
     test_remove_directory(directory);
     gerne_ctx_close(ctx);
 }

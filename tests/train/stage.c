@@ -4,37 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/trainer.h"
+#include "run_fixture.h"
 
-typedef struct fixture {
-    gerne_ctx *ctx;
-    gn_arena *arena;
-    gn_settings settings;
-    gn_run_config *config;
-    gn_trainer *t;
-} fixture;
-
-/* pairs: key, value, ..., NULL */
-static void open_run(fixture *f, const char *const *pairs)
+static void open_run(run_fixture *f, const char *const *pairs)
 {
-    *f = (fixture){.ctx = test_ctx()};
-    assert_ok(f->ctx, gn_arena_new(f->ctx, &f->arena));
-    f->settings.arena = f->arena;
-    for (; *pairs; pairs += 2)
-        assert_ok(f->ctx, gn_settings_add(f->ctx, &f->settings, pairs[0], &pairs[1], 1, false, 0));
-    assert_ok(f->ctx, gn_run_config_new(f->ctx, NULL, &f->settings, &f->config));
-    assert_ok(f->ctx, gn_trainer_new(f->ctx, f->config, &f->t));
-    assert_ok(f->ctx, gn_trainer_settle(f->t));
-    assert_ok(f->ctx, gn_stage_enter(f->t));
-}
-
-static void close_run(fixture *f)
-{
-    gn_trainer_close(f->t);
-    gn_run_config_close(f->config);
-    gn_settings_free(&f->settings);
-    gn_arena_close(f->arena);
-    gerne_ctx_close(f->ctx);
+    run_configure(f, pairs);
+    run_enter(f);
 }
 
 /* 1,000 samples, 4 classes of 30: an epoch is 1000 / 120 = 8 1/3 steps. */
@@ -45,7 +20,7 @@ static void evaluations_follow_epochs(void **state)
         "data.n", "1000",       "train.per_class", "30", "train.epochs", "3.5", "threads",
         "1",      "model.arch", "linear",          NULL};
     const int64_t wanted[] = {9, 17, 25, 30}; /* ceil(8 1/3 e), and the end: ceil(3.5 * 8 1/3) */
-    fixture f;
+    run_fixture f;
     open_run(&f, pairs);
     assert_int_equal(f.t->run.steps, 30);
     size_t found = 0;
@@ -55,7 +30,7 @@ static void evaluations_follow_epochs(void **state)
             assert_int_equal(f.t->at.step, wanted[found++]);
         }
     assert_int_equal(found, 4);
-    close_run(&f);
+    run_close(&f);
 }
 
 static void eval_every_overrides(void **state)
@@ -64,13 +39,13 @@ static void eval_every_overrides(void **state)
     const char *const pairs[] = {"data.n",           "400",    "train.steps", "10",
                                  "train.eval_every", "4",      "threads",     "1",
                                  "model.arch",       "linear", NULL};
-    fixture f;
+    run_fixture f;
     open_run(&f, pairs);
     int64_t sum = 0;
     for (f.t->at.step = 1; f.t->at.step <= 10; f.t->at.step++)
         sum += gn_evaluation_due(f.t, f.t->at.step) ? f.t->at.step : 0;
     assert_int_equal(sum, 4 + 8 + 10);
-    close_run(&f);
+    run_close(&f);
 }
 
 /* The weights after each of a few steps, by a run without averaging. */
@@ -103,7 +78,7 @@ static void check_average(const char *kind, const double (*weights)[STEPS])
                                  "0.5",
                                  NULL};
     static float history[STEPS][ENOUGH];
-    fixture f;
+    run_fixture f;
     open_run(&f, pairs);
     gn_block block = gn_store_block(gn_network_store(f.t->now.networks[0]));
     assert_in_range(block.size, 1, ENOUGH);
@@ -122,7 +97,7 @@ static void check_average(const char *kind, const double (*weights)[STEPS])
     assert_true(moved > 1e-3); /* else any weights would do */
     gn_swap_average(f.t);
     assert_near(f.t->now.average[0], history[STEPS - 1][0], 0);
-    close_run(&f);
+    run_close(&f);
 }
 
 /* Tail: the mean of the last half. Ema: memory 0.5, shorter at first: (n + 1) / (n + 10) of the old

@@ -13,7 +13,7 @@ typedef struct fixture {
     gn_settings base, search;
     gn_run_config *config;
     gn_space space;
-    gn_limits limits;
+    gn_limiter limiter;
     gn_points points;
 } fixture;
 
@@ -39,6 +39,7 @@ static int teardown(void **state)
 {
     fixture *f = *state;
     gn_points_free(&f->points);
+    gn_limiter_close(&f->limiter);
     gn_run_config_close(f->config);
     gn_settings_free(&f->base);
     gn_settings_free(&f->search);
@@ -56,13 +57,11 @@ static gerne_status read_space(fixture *f)
  * beta = 0.95 / (0.5 * 0.45) - 1 = 3.2222; at c = 1 at 1.1111. */
 static void open_points(fixture *f)
 {
-    static int64_t counts[] = {90, 10, 5, 95};
+    static const int64_t counts[] = {90, 10, 5, 95};
     const gn_settings none = {.arena = f->arena};
     assert_ok(f->ctx, read_space(f));
     assert_ok(f->ctx, gn_run_config_new(f->ctx, &f->base, &none, &f->config));
-    assert_ok(f->ctx, gn_limits_of(f->ctx, f->arena, f->config, &f->limits));
-    f->limits.classes = f->limits.attributes = 2;
-    f->limits.counts = counts;
+    assert_ok(f->ctx, gn_limiter_open(f->ctx, f->arena, f->config, counts, 2, 2, &f->limiter));
 }
 
 static const char *value(const fixture *f, size_t point, const char *key)
@@ -72,17 +71,16 @@ static const char *value(const fixture *f, size_t point, const char *key)
     return s->items[0];
 }
 
-static void grid(fixture *f, int beta_steps)
+static void grid(fixture *f, int steps)
 {
-    const gn_points_request request = {
-        .space = &f->space, .limits = &f->limits, .beta_steps = beta_steps};
+    const gn_points_request request = {.space = &f->space, .limiter = &f->limiter, .steps = steps};
     assert_ok(f->ctx, gn_points_grid(f->ctx, f->arena, &request, &f->points));
 }
 
 static void draw(fixture *f, uint64_t seed, size_t count)
 {
     const gn_points_request request = {
-        .space = &f->space, .limits = &f->limits, .seed = seed, .count = count};
+        .space = &f->space, .limiter = &f->limiter, .seed = seed, .count = count};
     gn_points_free(&f->points);
     assert_ok(f->ctx, gn_points_random(f->ctx, f->arena, &request, &f->points));
 }
@@ -194,12 +192,14 @@ static void guessed_groups_add_t(void **state)
     add(f, &f->base, "method.t", "0.1");
     open_points(f);
     assert_int_equal(f->space.count, 4);
-    assert_true(f->limits.pseudo);
-    gn_interval interval;
+    assert_true(f->space.limited);
+    const gn_point_value point[4] = {{"0.5"}, {"0.1"}, {"0.01"}};
+    gn_limits limits;
     /* 10 of 100 hard: (0.9 + 0.25) / (0.5 * 0.4) - 1, the share of the rest being let down to -0.25
      */
-    assert_ok(f->ctx, gn_limits_interval(f->ctx, &f->limits, 0.5, 0.1, &interval));
-    assert_near(interval.hi, 4.75, 1e-9);
+    assert_ok(f->ctx, gn_limits_at(f->ctx, &f->limiter, &f->space, point, 2, &limits));
+    assert_near(limits.allowed.hi, 4.75, 1e-9);
+    assert_string_equal(limits.at, "c = 0.5, t = 0.1");
     grid(f, 2);
     assert_string_equal(value(f, 0, "method.t"), "0.05");
     assert_int_equal(f->points.dropped, 0);
