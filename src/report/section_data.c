@@ -207,7 +207,7 @@ static void add_pseudo(gn_page *page, const json_t *pseudo)
     gn_page_add(
         page,
         "<p>The attributes were guessed: %s training samples that a biased model finds hard "
-        "(t = %s) are each class\xE2\x80\x99s second group.",
+        "(t = %s) are a group of their own in each class.",
         gn_show_whole(gn_json_real(pseudo, "n")).text,
         gn_show_number(gn_json_real(pseudo, "t")).text);
     if (isfinite(gn_json_real(pseudo, "precision")))
@@ -219,8 +219,8 @@ static void add_pseudo(gn_page *page, const json_t *pseudo)
     gn_page_add(page, "</p>\n");
 }
 
-static void add_binding(gn_page *page, const gn_run_record *run, const json_t *bounds, bool guessed,
-                        double upper)
+static void add_binding(gn_page *page, const gn_run_record *run, const json_t *bounds,
+                        const json_t *pseudo, double upper)
 {
     const json_t *binding = json_object_get(bounds, "binding");
     double y = gn_json_real(binding, "y"), a = gn_json_real(binding, "a");
@@ -228,9 +228,13 @@ static void add_binding(gn_page *page, const gn_run_record *run, const json_t *b
         return;
     gn_page_add(page, "<p class=\"note\">At the bound %s the share of ",
                 gn_show_number(upper).text);
-    if (guessed) {
+    if (json_is_object(pseudo)) {
+        const char *name =
+            json_string_value(json_array_get(json_object_get(pseudo, "names"), (size_t)a));
         gn_page_text(page, run->class_names[(size_t)y]);
-        gn_page_add(page, ", %s samples,", a == 0 ? "easy" : "hard");
+        gn_page_add(page, ", ");
+        gn_page_text(page, name ? name : "guessed");
+        gn_page_add(page, " samples,");
     } else if (a < run->attributes) {
         size_t group = (size_t)y * run->attributes + (size_t)a;
         gn_page_group(page, run, group, true);
@@ -255,5 +259,5 @@ void gn_section_beta(gn_page *page, gn_run_record *run)
                 gn_show_number(axis.balanced).text);
     add_pseudo(page, pseudo);
     gn_beta_axis_draw(page, &axis);
-    add_binding(page, run, bounds, json_is_object(pseudo), axis.upper);
+    add_binding(page, run, bounds, pseudo, axis.upper);
 }

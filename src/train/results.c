@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "debias/describe.h"
+#include "debias/groups.h"
 #include "metrics/predictions_csv.h"
 #include "train/trainer.h"
 
@@ -112,13 +113,13 @@ static json_t *selection_json(const gn_trainer *t, const gn_choice_made *choice,
                      (json_int_t)choice->step);
 }
 
-static json_t *pseudo_json(const gn_pseudo_report *p)
+static json_t *pseudo_json(const gn_pseudo_report *p, const gerne_groups *groups)
 {
     if (!p->made)
         return json_null();
-    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
-                     "precision", gn_json_number(p->precision), "recall",
-                     gn_json_number(p->recall));
+    return json_pack("{s:o,s:I,s:o,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
+                     "precision", gn_json_number(p->precision), "recall", gn_json_number(p->recall),
+                     "names", gn_json_names(groups->attribute_names, groups->attributes));
 }
 
 static gerne_status make_json(gn_trainer *t, const judgement *best, const judgement *last,
@@ -137,7 +138,8 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         gn_json_names(t->input.data->class_names, t->input.data->classes), "attribute_names",
         gn_attribute_names_json(t->input.data->attribute_names, t->input.data->attributes),
         "selection", selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
-        pseudo_json(&t->at.pseudo), "splits", judgement_json(best), "last", judgement_json(last));
+        pseudo_json(&t->at.pseudo, t->run.groups), "splits", judgement_json(best), "last",
+        judgement_json(last));
     if (*out)
         json_object_set(*out, "warnings", t->record.warnings);
     if (*out && oracle)
