@@ -329,7 +329,7 @@ static void test_refused(void **state)
     gerne_batch *batch = fixture_batch(f);
     gerne_sampler_options options = {.batch = 5};
     s = fixture_sampler(f, &options);
-    assert_fails(f->ctx, GERNE_EUSAGE, "without a size per class",
+    assert_fails(f->ctx, GERNE_EUSAGE, "has no size per class",
                  gerne_sampler_draw(f->ctx, s, GERNE_DRAW_BIASED, 0, batch));
     assert_fails(f->ctx, GERNE_EUSAGE, "no kind of draw",
                  gerne_sampler_draw(f->ctx, s, (gerne_draw)77, 0, batch));
