@@ -23,8 +23,8 @@ void gn_range_text(const gn_search_axis *axis, double share, char text[32])
 static gerne_status bad_range(gerne_ctx *ctx, const char *key, const char *text)
 {
     gn_fail(ctx, GERNE_EUSAGE, "%s%s: '%s' is not a range", prefix, key, text);
-    gn_hint(ctx, "write LOW..HIGH, then perhaps log or linear, then perhaps how many points a grid "
-                 "takes: 1e-4..1e-1 log 4");
+    gn_hint(ctx, "write LOW..HIGH, optionally followed by log or linear and the number of "
+                 "grid points: 1e-4..1e-1 log 4");
     return GERNE_EUSAGE;
 }
 
@@ -111,7 +111,7 @@ static gerne_status usual_axis(gerne_ctx *ctx, const gn_run_config *base, gn_sea
         return around(ctx, value, 2, axis);
     if (strcmp(axis->key, "train.lr") == 0)
         return around(ctx, value, sqrt(10), axis);
-    gn_fail(ctx, GERNE_EUSAGE, "%s%s: there is no usual range for it", prefix, axis->key);
+    gn_fail(ctx, GERNE_EUSAGE, "%s%s: it has no default range", prefix, axis->key);
     gn_hint(ctx, "give a list (0.1,0.2) or a range (0.1..0.9)");
     return GERNE_EUSAGE;
 }
@@ -174,7 +174,7 @@ static gerne_status refuse_key(gerne_ctx *ctx, const gn_run_config *base, const 
     if (!exists && nearest)
         gn_hint(ctx, "did you mean '%s%s'?", prefix, nearest);
     else
-        gn_hint(ctx, "what can be searched over: %s", names.bytes ? names.bytes : "nothing");
+        gn_hint(ctx, "searchable options: %s", names.bytes ? names.bytes : "nothing");
     gn_text_free(&names);
     return GERNE_EUSAGE;
 }
@@ -228,7 +228,7 @@ static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
             return gn_fail(ctx, GERNE_EUSAGE, "%s: '%s' is not a value", setting->key,
                            axis->values[i]);
     if (axis->count == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "%s: no values are given", setting->key);
+        return gn_fail(ctx, GERNE_EUSAGE, "%s: no values given", setting->key);
     return GERNE_OK;
 }
 
