@@ -167,7 +167,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_reproduce = {
     .name = "reproduce",
     .arguments = "[" GN_REPRODUCE_CHOICES "]",
-    .summary = "Run a table or figure of the paper, and compare",
+    .summary = "Reproduce a table or figure of the paper",
     .help = help,
     .max_arguments = 1,
     .setup = setup,

@@ -1,4 +1,4 @@
-/* lff.c - learning from failure: a network that is trained to rely on what is easy, and a second one
+/* lff.c - learning from failure: a network trained to rely on what is easy, and a second one
  * that learns from the samples on which the first fails. The second predicts (network 0). */
 #include "methods/rules.h"
 #include "methods/weighted.h"

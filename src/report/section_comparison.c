@@ -122,7 +122,7 @@ static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
     if (oracle && oracle < count)
         gn_page_add(page,
                     "<li>%zu of %zu runs selected their checkpoint on the test split "
-                    "(oracle): their figures are optimistic beside the others.</li>",
+                    "(oracle): their figures are optimistic compared with the others.</li>",
                     oracle, count);
     if (unfinished)
         gn_page_add(page,

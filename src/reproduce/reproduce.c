@@ -16,7 +16,7 @@ static const struct {
     {"table3", "Table 3: trained on the validation split alone", NULL},
     {"fig2", "Fig. 2: the extrapolation factor beta", gn_reproduce_fig2},
     {"fig3", "Fig. 3: the threshold t of pseudo-groups", gn_reproduce_fig3},
-    {"appB", "Appendix B: GERNE beside sampling and weighting", gn_reproduce_appB},
+    {"appB", "Appendix B: GERNE compared with sampling and weighting", gn_reproduce_appB},
 };
 
 static size_t kind_of(const char *what)

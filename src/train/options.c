@@ -80,7 +80,7 @@ static const char train_words[] = "Training (section train)";
 
 static gerne_status add_before_method(gerne_ctx *ctx, gn_config *config, gn_run_config *target)
 {
-    GN_TRY(gn_config_add(ctx, config, "", "The run", top_table, COUNT(top_table), &target->top));
+    GN_TRY(gn_config_add(ctx, config, "", "Run", top_table, COUNT(top_table), &target->top));
     GN_TRY(gn_data_options_add(ctx, config, &target->data));
     GN_TRY(gn_config_add(ctx, config, "model", "Network (section model)", gn_model_option_table,
                          gn_model_option_count, &target->model));

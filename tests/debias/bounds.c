@@ -314,7 +314,7 @@ static void test_proposition_1(void **state)
     }
     assert_fails(ctx, GERNE_EUSAGE, "same share of the attribute",
                  gerne_beta_target(ctx, 0.1, 0.3, 0.3, c, 0.5, &beta));
-    assert_fails(ctx, GERNE_EUSAGE, "equally large",
+    assert_fails(ctx, GERNE_EUSAGE, "the same size",
                  gerne_beta_target(ctx, 0.5, 0.3, 0.4, c, 0.5, &beta));
     assert_fails(ctx, GERNE_EUSAGE, "outside [0, 1]",
                  gerne_beta_target(ctx, 0.1, 0.3, 0.4, c, 1.5, &beta));
