@@ -189,7 +189,7 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
         t->run.method->name, tested ? "test" : "validation", (long long)t->at.best.step,
         gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, metric, sizeof metric),
         oracle ? "test" : "validation",
-        oracle ? ": ORACLE, chosen with the labels it is judged on" : ""));
+        oracle ? ": ORACLE, selected on the split it is evaluated on" : ""));
     GN_TRY(gn_metrics_print(t->run.ctx, tested ? &best->test : &best->val, &names, out));
     GN_TRY(gn_text_add(t->run.ctx, out, "\n  %-10s %10s %10s %10s %10s\n", "", "test GBA",
                        "test WGA", "val GBA", "val WGA"));
@@ -197,11 +197,11 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
     GN_TRY(print_row(t, "last", last, out));
     if (!tested)
         GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\nThe data has no test split: these figures chose the checkpoint, and "
-                           "flatter it.\n"));
+                           "\nThe data has no test split: the checkpoint was selected on these "
+                           "samples, so the figures are optimistic.\n"));
     if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
         GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\npseudo-groups: %llu samples taken for the minority (t = %g), "
+                           "\npseudo-groups: %llu samples assigned to the minority (t = %g), "
                            "precision %.3f, recall %.3f\n",
                            (unsigned long long)t->at.pseudo.n, t->at.pseudo.t,
                            t->at.pseudo.precision, t->at.pseudo.recall));
