@@ -171,7 +171,7 @@ class Pages(unittest.TestCase):
         page, raw = self.report(run)
         text = self.said(page)
         for words in ("Diverged at step 1013: the loss is <b>nan</b>", "Hint: lower train.lr",
-                      "no test figure. Last evaluation: worst group", "Training loss", "What was asked",
+                      "no test figure. Last evaluation: worst group", "Training loss", "Configuration Method",
                       "Resuming would diverge again",
                       f"gerne train {run}/config.yaml --out {run}-again --threads 2"):
             self.assertIn(words, text)
@@ -195,8 +195,8 @@ class Pages(unittest.TestCase):
         good = make_run(self.dir / "good", SHAPES, COLOURS, accuracy=0.3, seed=1)
         for runs in ((bad, good), (good, bad)):
             text = self.said(self.report(*runs)[0])
-            for words in ("The best worst group is that of good",
-                          "Beside it: bad diverged at step 1013.",
+            for words in ("Best worst-group accuracy: good",
+                          "The others: bad diverged at step 1013.",
                           "bad gerne, seed 0 diverged at step 1013",
                           "bad diverged at step 1013: the loss is <b>nan</b>"):
                 self.assertIn(words, text)
@@ -263,9 +263,9 @@ class Pages(unittest.TestCase):
     def test_only_keys_of_the_configuration_are_shown(self):
         run = make_run(self.dir / "run", SHAPES, COLOURS)
         text = self.said(self.report(run)[0])
-        asked = text[text.index("What was asked"):text.index("The whole configuration")]
+        asked = text[text.index("Configuration Method"):text.index("Full configuration")]
         self.assertIn("Data format synthetic ratio 0.01 Network arch mlp hidden 100, 100 Training "
-                      "optimizer sgd lr 0.02 Choice metric gba split val Run", asked)
+                      "optimizer sgd lr 0.02 Selection metric gba split val Run", asked)
 
     def test_a_run_that_has_hardly_begun(self):
         run = self.dir / "run"
