@@ -1,10 +1,10 @@
-/* gerne.h - train classifiers that do not lean on spurious correlations.
+/* gerne.h - train classifiers that do not rely on spurious correlations.
  *
- * Every call that can fail returns a gerne_status and leaves a sentence in the context;
+ * Every call that can fail returns a gerne_status and leaves a message in the context;
  * nothing in this library exits, aborts or prints.
  *
- * Ownership: what a *_new or *_open call hands out belongs to the caller and goes back through the
- * matching *_close, which takes NULL; pointers returned by getters are borrowed from their object.
+ * Ownership: the caller owns what a *_new or *_open call returns and frees it with the matching
+ * *_close, which accepts NULL; pointers returned by getters are borrowed from their object.
  */
 #ifndef GERNE_H
 #define GERNE_H
@@ -20,15 +20,15 @@ extern "C" {
 #define GERNE_API     __attribute__((visibility("default")))
 #define GERNE_CHECKED __attribute__((warn_unused_result))
 
-/* One list makes the enumeration and its names. */
+/* One list defines the enumeration and its names. */
 #define GERNE_STATUS_LIST(X)                                                                       \
     X(OK, "ok")                                                                                    \
-    X(EUSAGE, "wrong usage")         /* what was typed, configured or passed is wrong */           \
+    X(EUSAGE, "wrong usage")         /* a wrong argument, flag or configuration */                 \
     X(EDATA, "bad data")             /* the contents of a file are wrong */                        \
     X(EIO, "input or output failed") /* the system refused to read or write */                     \
     X(ENOMEM, "out of memory")                                                                     \
     X(EUNSUPPORTED, "not supported") /* this machine or build cannot do it */                      \
-    X(EDIVERGED, "diverged")         /* training left the finite numbers */                        \
+    X(EDIVERGED, "diverged")         /* the training loss is no longer finite */                   \
     X(EINTERRUPTED, "interrupted")   /* a progress callback or a signal asked to stop */           \
     X(EINTERNAL, "internal error")
 
@@ -44,13 +44,13 @@ GERNE_API const char *gerne_version(void);
 /* A short name for a status; static. */
 GERNE_API const char *gerne_status_name(gerne_status status);
 
-/* A context carries the last failure's sentence and the hooks; use one context per thread. */
+/* A context carries the message of the last failure and the hooks; use one context per thread. */
 typedef struct gerne_ctx gerne_ctx;
 
 GERNE_API GERNE_CHECKED gerne_status gerne_ctx_new(gerne_ctx **out);
 GERNE_API void gerne_ctx_close(gerne_ctx *ctx);
 
-/* What went wrong last, and what to do about it; "" when there is nothing to say.
+/* What failed last, and what to do about it; "" if there is nothing to report.
  * Borrowed: valid until the next failing call on this context. */
 GERNE_API const char *gerne_message(const gerne_ctx *ctx);
 GERNE_API const char *gerne_hint(const gerne_ctx *ctx);
@@ -61,7 +61,7 @@ typedef enum gerne_log_level {
     GERNE_LOG_WARNING,
 } gerne_log_level;
 
-/* Called with one line, without a line end. No hook is set at first: the library is silent. */
+/* Called with one line, without a newline. By default no hook is set: the library is silent. */
 typedef void gerne_log_fn(void *user, gerne_log_level level, const char *line);
 GERNE_API void gerne_set_log(gerne_ctx *ctx, gerne_log_fn *fn, void *user);
 
@@ -78,8 +78,8 @@ GERNE_API void gerne_set_progress(gerne_ctx *ctx, gerne_progress_fn *fn, void *u
 /* ---- Groups -------------------------------------------------------------------------------------
  *
  * A group is a cell (y, a): the samples of class y that have attribute a. The share of a group
- * inside its class is alpha. A class whose cells are not equally large invites a classifier to lean
- * on the attribute. Arrays over groups are [classes][attributes], group id y * attributes + a.
+ * inside its class is alpha. If the groups of a class differ in size, a classifier may rely on the
+ * attribute. Arrays over groups are [classes][attributes], group id y * attributes + a.
  */
 typedef struct gerne_groups gerne_groups;
 
@@ -89,12 +89,13 @@ GERNE_API GERNE_CHECKED gerne_status gerne_groups_from_counts(gerne_ctx *ctx, co
                                                               gerne_groups **out);
 
 /* From the labels of n samples (y in 0..classes-1, a in 0..attributes-1; a may be NULL when
- * attributes is 1). The arrays are only read here; the index kept inside takes 4 bytes a sample. */
+ * attributes is 1). The arrays are only read here; the index that is kept takes 4 bytes per sample.
+ */
 GERNE_API GERNE_CHECKED gerne_status gerne_groups_from_labels(gerne_ctx *ctx, const int32_t *y,
                                                               const int32_t *a, size_t n,
                                                               uint32_t classes, uint32_t attributes,
                                                               gerne_groups **out);
-GERNE_API void gerne_groups_close(gerne_groups *groups); /* takes NULL */
+GERNE_API void gerne_groups_close(gerne_groups *groups); /* accepts NULL */
 
 /* Names for messages and tables, copied; either may be NULL (then the numbers are shown). */
 GERNE_API GERNE_CHECKED gerne_status gerne_groups_set_names(gerne_ctx *ctx, gerne_groups *groups,
@@ -102,8 +103,8 @@ GERNE_API GERNE_CHECKED gerne_status gerne_groups_set_names(gerne_ctx *ctx, gern
                                                             const char *const *attribute_names);
 
 /* What "balanced" means in a class with empty groups: equal shares of the groups that it has
- * (false, the default), or 1/attributes for each as if they had samples (true, the paper's
- * formulas to the letter). Set it before a sampler is made. */
+ * (false, the default), or 1/attributes for each as if they had samples (true, exactly the paper's
+ * formulas). Set it before creating a sampler. */
 GERNE_API void gerne_groups_keep_empty(gerne_groups *groups, bool keep);
 
 GERNE_API uint32_t gerne_groups_classes(const gerne_groups *groups);
@@ -133,8 +134,8 @@ GERNE_API GERNE_CHECKED gerne_status gerne_law_fill(gerne_ctx *ctx, const gerne_
 typedef struct gerne_bounds {
     double lower, upper;  /* every extrapolated share stays in [0, 1]; infinite if nothing binds */
     double beta_max;      /* the same upper end by the short formula of the largest share */
-    double beta_balanced; /* 1/c - 1: all groups of a class weigh the same */
-    bool binds;           /* false when every class is balanced already, or has one group only */
+    double beta_balanced; /* 1/c - 1: all groups of a class have the same weight */
+    bool binds;           /* false if every class is already balanced, or has only one group */
     uint32_t y, a;        /* the group whose share reaches 0 at beta_max */
 } gerne_bounds;
 
@@ -142,12 +143,12 @@ GERNE_API GERNE_CHECKED gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne
                                                      double c, gerne_bounds *out);
 
 enum {
-    GERNE_PSEUDO_GROUPS = 1, /* groups come from scores: up to a share of -0.25 is let pass */
-    GERNE_BEYOND_BOUNDS = 2, /* warn instead of refusing */
+    GERNE_PSEUDO_GROUPS = 1, /* groups come from scores: a share down to -0.25 is allowed */
+    GERNE_BEYOND_BOUNDS = 2, /* warn instead of failing */
 };
 
-/* GERNE_EUSAGE, with the interval, the binding group and the way out, when beta cannot be used with
- * these groups; what can be used but is unusual is a warning in the log. */
+/* GERNE_EUSAGE, with the interval, the binding group and a hint, if beta cannot be used with these
+ * groups; a beta that can be used but is unusual is a warning in the log. */
 GERNE_API GERNE_CHECKED gerne_status gerne_check_beta(gerne_ctx *ctx, const gerne_groups *groups,
                                                       double c, double beta, unsigned flags);
 
@@ -160,27 +161,27 @@ GERNE_API GERNE_CHECKED gerne_status gerne_beta_target(gerne_ctx *ctx, double al
 /* ---- Sampling -----------------------------------------------------------------------------------
  *
  * A draw is a pure function of (seed, step): any step can be drawn at any time, in any order, on
- * any thread, after any interruption, and workers that each take a part of the list agree on the
- * whole. Inside one batch no sample repeats while its group (in a biased batch: its class) lasts.
+ * any thread, after any interruption, and workers that each take a part of a batch agree on the
+ * whole. No sample repeats in a batch until its group (in a biased batch: its class) is exhausted.
  */
 typedef struct gerne_sampler gerne_sampler;
 
 typedef struct gerne_sampler_options {
     uint64_t seed;
-    uint32_t per_class;  /* samples of each class in a batch by law; 0 when no such is drawn */
-    uint32_t batch;      /* samples in a plain batch; 0 when no such is drawn */
+    uint32_t per_class;  /* samples per class in a batch by law; 0 if none is drawn */
+    uint32_t batch;      /* samples in a plain batch; 0 if none is drawn */
     double c, beta;      /* check beta with gerne_check_beta; here it only has to be finite */
-    bool share_majority; /* the two batches share what they can: same mean, less variance */
-    bool rounded;        /* round the number of samples per group instead of keeping their mean */
+    bool share_majority; /* the two batches share samples: same mean, lower variance */
+    bool rounded;        /* round the number of samples per group; by default exact on average */
     bool drop_last;      /* an epoch-shuffled batch never spans two epochs */
 } gerne_sampler_options;
 
-/* groups (made from labels) is lent and must outlive the sampler. A sampler is never changed after
- * it is made: threads may share it. */
+/* groups (created from labels) is borrowed and must outlive the sampler. A sampler never changes
+ * after its creation: threads may share it. */
 GERNE_API GERNE_CHECKED gerne_status gerne_sampler_new(gerne_ctx *ctx, const gerne_groups *groups,
                                                        const gerne_sampler_options *options,
                                                        gerne_sampler **out);
-GERNE_API void gerne_sampler_close(gerne_sampler *sampler); /* takes NULL */
+GERNE_API void gerne_sampler_close(gerne_sampler *sampler); /* accepts NULL */
 
 typedef enum gerne_draw {
     GERNE_DRAW_BIASED,       /* per_class of each class, uniform inside the class */
@@ -195,7 +196,7 @@ typedef enum gerne_draw {
 typedef struct gerne_batch gerne_batch;
 
 GERNE_API GERNE_CHECKED gerne_status gerne_batch_new(gerne_ctx *ctx, gerne_batch **out);
-GERNE_API void gerne_batch_close(gerne_batch *batch); /* takes NULL */
+GERNE_API void gerne_batch_close(gerne_batch *batch); /* accepts NULL */
 
 GERNE_API GERNE_CHECKED gerne_status gerne_sampler_draw(gerne_ctx *ctx,
                                                         const gerne_sampler *sampler,
@@ -216,14 +217,14 @@ GERNE_API const float *gerne_batch_biased_weights(const gerne_batch *batch);
 GERNE_API const float *gerne_batch_less_biased_weights(const gerne_batch *batch);
 
 /* After an extrapolated draw: the largest beta for which no group's realised share in this very
- * batch is negative; infinite when there is none. For information: small batches scatter. */
+ * batch is negative; infinite if there is none. For information: it varies in small batches. */
 GERNE_API double gerne_batch_realised_bound(const gerne_batch *batch);
 
 /* ---- Pseudo-attributes --------------------------------------------------------------------------
  *
- * When attributes are unknown, the samples that a biased model finds hard stand for the groups that
- * its shortcut fails on: per class the fraction t with the lowest scores (the biased model's
- * probability of the right class) becomes attribute 0, "hard", the rest attribute 1, "easy".
+ * If attributes are unknown, the samples that a biased model finds hard stand for the groups on
+ * which its shortcut fails: per class the fraction t with the lowest scores (the biased model's
+ * probability of the true class) becomes attribute 0, "hard", the rest attribute 1, "easy".
  */
 typedef struct gerne_pseudo gerne_pseudo;
 
@@ -231,7 +232,7 @@ typedef struct gerne_pseudo gerne_pseudo;
 GERNE_API GERNE_CHECKED gerne_status gerne_pseudo_new(gerne_ctx *ctx, const int32_t *y,
                                                       const float *scores, size_t n,
                                                       uint32_t classes, gerne_pseudo **out);
-GERNE_API void gerne_pseudo_close(gerne_pseudo *pseudo); /* takes NULL */
+GERNE_API void gerne_pseudo_close(gerne_pseudo *pseudo); /* accepts NULL */
 
 /* Fills a[n] with 0 (hard: floor(t n_y) samples of class y, at least one; the ceiling if round_up)
  * and 1 (easy). A class whose easy part would be empty is GERNE_EUSAGE. */
@@ -240,7 +241,7 @@ GERNE_API GERNE_CHECKED gerne_status gerne_pseudo_assign(gerne_ctx *ctx, const g
 
 typedef struct gerne_pseudo_quality {
     double t;
-    uint64_t hard;            /* samples called hard */
+    uint64_t hard;            /* samples labelled hard */
     double precision, recall; /* of "hard" for the true minority; NaN when there is none */
 } gerne_pseudo_quality;
 

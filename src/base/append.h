@@ -1,8 +1,8 @@
 /* append.h - files that only grow, and can be cut back to a known length.
  *
- * A checkpoint keeps the length that gn_append_sync gave; whoever goes on from it opens the file
- * with that length, and what a later, lost stretch had written is gone. After a failed write the
- * end of the file may be half a record: stop, and cut it when going on.
+ * A checkpoint keeps the length that gn_append_sync gave; a run resumed from it opens the file with
+ * that length, and everything written after the checkpoint is removed. After a failed write the
+ * file may end in a partial record: stop, and truncate it when resuming.
  */
 #ifndef GN_BASE_APPEND_H
 #define GN_BASE_APPEND_H

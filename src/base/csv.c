@@ -344,7 +344,7 @@ gerne_status gn_csv_open(gerne_ctx *ctx, const char *path, const gn_csv_options 
     *out = NULL;
     gn_csv *csv;
     bool piped = strcmp(path, "-") == 0;
-    GN_TRY(reader_new(ctx, piped ? "the standard input" : path, &csv));
+    GN_TRY(reader_new(ctx, piped ? "standard input" : path, &csv));
     gerne_status status = piped ? read_standard_input(csv) : gn_map_open(ctx, path, &csv->map);
     if (status != GERNE_OK) {
         gn_csv_close(csv);

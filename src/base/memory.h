@@ -1,4 +1,4 @@
-/* memory.h - the only door to the heap: checked sizes, aligned blocks, arenas by lifetime. */
+/* memory.h - all heap allocations: checked sizes, aligned blocks, arenas by lifetime. */
 #ifndef GN_BASE_MEMORY_H
 #define GN_BASE_MEMORY_H
 

@@ -144,8 +144,8 @@ static gerne_status yield_exclusive(gerne_ctx *ctx, const gn_config *config, con
                 strcmp(other->exclusive, option->exclusive) != 0)
                 continue;
             if (t->origins[j] == (unsigned char)origin)
-                return gn_fail(ctx, GERNE_EUSAGE, "'%s' and '%s' exclude each other", other->name,
-                               option->name);
+                return gn_fail(ctx, GERNE_EUSAGE, "'%s' and '%s' are mutually exclusive",
+                               other->name, option->name);
             t->origins[j] = GN_UNSET;
         }
     }
@@ -161,8 +161,8 @@ static gerne_status apply_one(gerne_ctx *ctx, gn_config *config, const gn_settin
         return gn_config_unknown_key(ctx, config, setting->key);
     const gn_option *option = &t->options[i];
     if (option->alias && t->origins[i] == (unsigned char)origin)
-        return gn_fail(ctx, GERNE_EUSAGE, "'%s' and '%s' are one key, given twice", option->name,
-                       option->alias);
+        return gn_fail(ctx, GERNE_EUSAGE, "'%s' and '%s' are the same key, given twice",
+                       option->name, option->alias);
     gerne_status status = gn_option_parse(ctx, config->arena, option, setting, t->target);
     if (status != GERNE_OK)
         return gn_fail_in(ctx, status, "%s", setting->key);

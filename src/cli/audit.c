@@ -29,7 +29,7 @@ static const gn_option options[] = {
     {"missing", GN_CHOICE, offsetof(audit_options, missing), .fallback = "error",
      .choices = GN_MISSING_CHOICES, .help = GN_MISSING_HELP},
     {"strict", GN_BOOL, offsetof(audit_options, strict), .fallback = "false",
-     .help = "gate: exit with 3 when the data is biased"},
+     .help = "gate: exit with code 3 if the data is biased"},
 };
 
 static gerne_status setup(gn_cli *cli)
@@ -301,22 +301,23 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_audit = {
     .name = "audit",
     .arguments = "[FILE.csv|FOLDER] [data.* keys]",
-    .summary = "Tell whether data invites a shortcut, and what to do about it",
-    .help = "Reads the class and the attribute of every sample from a CSV file with a header, a\n"
-            "folder of images or other data, and\n"
-            "says how the groups (class y with attribute a) are filled, how well the attribute\n"
-            "predicts the class, whether the smallest groups suffice, and which extrapolation\n"
-            "factors beta are worth trying. Labels may be numbers or words.\n"
-            "\n"
-            "  gerne audit metadata.csv --y bird --a background\n"
-            "  gerne audit metadata.csv --y bird     (ranks the columns: which is the shortcut?)\n"
-            "  gerne audit labels.csv --strict || echo biased\n"
-            "  gerne audit photos                    (a folder of images)\n"
-            "  gerne audit --data.format images --data.dir waterbirds --data.preset waterbirds\n"
-            "  gerne audit                           (the embedded synthetic data)\n"
-            "\n"
-            "Data with splits is judged by its training split; all splits together are mentioned.\n"
-            "The verdict goes by Cramer's V: unbiased below 0.1, strongly biased from 0.5.\n",
+    .summary = "Measure how biased data is, and suggest what to do about it",
+    .help =
+        "Reads the class and the attribute of every sample from a CSV file with a header, a\n"
+        "folder of images or other data, and reports the sizes of the groups (class y with\n"
+        "attribute a), how well the attribute predicts the class, whether the smallest groups\n"
+        "are large enough, and which extrapolation factors beta are worth trying. Labels may be\n"
+        "numbers or words.\n"
+        "\n"
+        "  gerne audit metadata.csv --y bird --a background\n"
+        "  gerne audit metadata.csv --y bird     (ranks the columns: which one is the shortcut?)\n"
+        "  gerne audit labels.csv --strict || echo biased\n"
+        "  gerne audit photos                    (a folder of images)\n"
+        "  gerne audit --data.format images --data.dir waterbirds --data.preset waterbirds\n"
+        "  gerne audit                           (the embedded synthetic data)\n"
+        "\n"
+        "Of data with splits the training split is audited; one line reports all splits together.\n"
+        "The verdict follows from Cramer's V: unbiased below 0.1, strongly biased from 0.5.\n",
     .max_arguments = 1,
     .applies_flags_itself = true,
     .setup = setup,

@@ -48,24 +48,27 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
     const bounds_options *given = cli->options;
     gn_text *out = &cli->output;
     if (gerne_groups_attributes(groups) == 1)
-        return gn_text_add(cli->ctx, out,
-                           "\nThere is one attribute value only: no group can be under-represented "
-                           "in its class,\nso c and beta change nothing and no bound exists.\n");
+        return gn_text_add(
+            cli->ctx, out,
+            "\nThere is only one attribute value: no group can be under-represented in its class,\n"
+            "so c and beta change nothing and no bound exists.\n");
     if (!b->binds && !isfinite(b->beta_balanced))
         return gn_text_add(cli->ctx, out,
                            "\nWith a c this small the less biased batch is the data, and every "
                            "beta is allowed.\n");
     if (!b->binds)
-        return gn_text_add(cli->ctx, out,
-                           "\nEvery class is balanced over the groups that have samples: c and "
-                           "beta change nothing,\nso no bound exists.\n");
+        return gn_text_add(
+            cli->ctx, out,
+            "\nEvery class is balanced over the groups that have samples: c and beta "
+            "change nothing,\n"
+            "so no bound exists.\n");
     double alpha = gerne_groups_alpha(groups, b->y, b->a);
     return gn_text_add(
         cli->ctx, out,
         "\nUseful values of beta for c = %g:\n"
         "  %10.6f  no debiasing: the groups of the data, classes balanced\n"
         "  %10.6f  the less biased batch alone\n"
-        "  %10.6f  balance: all groups of a class weigh the same (1/c - 1)\n"
+        "  %10.6f  balance: all groups of a class have the same weight (1/c - 1)\n"
         "  %10.6f  the maximum: group y=%u, a=%u, %.2f %% of its class, has weight 0;\n"
         "              beyond it training would increase that group's loss without bound\n"
         "Below -1, down to %.6f, training would be more biased than the data.\n"
@@ -78,10 +81,10 @@ static gerne_status print_beta(gn_cli *cli, const gerne_groups *groups, const ge
 {
     const bounds_options *given = cli->options;
     gn_text *out = &cli->output;
-    GN_TRY(gn_text_add(cli->ctx, out,
-                       "\nWith beta = %g training acts as if the classes were made up like this "
-                       "(p_ext):\n",
-                       given->beta));
+    GN_TRY(gn_text_add(
+        cli->ctx, out,
+        "\nWith beta = %g training acts as if the classes had these group shares (p_ext):\n",
+        given->beta));
     GN_TRY(print_law(cli, groups, GERNE_LAW_EXTRAPOLATED));
     const char *verdict =
         !b->binds                         ? "nothing binds"
@@ -101,8 +104,8 @@ static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool wit
     GN_TRY(gerne_bounds_of(cli->ctx, groups, given->c, &bounds));
     GN_TRY(gn_text_add(
         cli->ctx, &cli->output,
-        "%llu sample%s in %u class%s (y) and %u attribute value%s (a); each cell is "
-        "a group:\nits samples, and its share of the class (alpha)\n",
+        "%llu sample%s in %u class%s (y) and %u attribute value%s (a); each cell is a group:\n"
+        "its samples, and its share of the class (alpha)\n",
         (unsigned long long)gerne_groups_total(groups), gerne_groups_total(groups) == 1 ? "" : "s",
         gerne_groups_classes(groups), gerne_groups_classes(groups) == 1 ? "" : "es",
         gerne_groups_attributes(groups), gerne_groups_attributes(groups) == 1 ? "" : "s"));
@@ -147,11 +150,12 @@ const gn_command gn_command_bounds = {
     .name = "bounds",
     .arguments = "",
     .summary = "Show how far GERNE may extrapolate for a table of group sizes",
-    .help = "GERNE draws two batches per step: a biased one, made up like the data, and a less\n"
-            "biased one that goes the fraction c of the way to balanced groups. It then moves\n"
-            "beyond the second by the factor beta. This command shows which beta makes sense.\n"
-            "\n"
-            "  gerne bounds --counts \"3498,184;56,1057\" --c 0.5 --beta 2\n",
+    .help =
+        "GERNE draws two batches per step: a biased one with the group shares of the data, and a\n"
+        "less biased one that moves by the fraction c towards balanced groups. It extrapolates\n"
+        "beyond the second by the factor beta. This command shows which beta makes sense.\n"
+        "\n"
+        "  gerne bounds --counts \"3498,184;56,1057\" --c 0.5 --beta 2\n",
     .max_arguments = 0,
     .setup = setup,
     .run = run,

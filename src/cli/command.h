@@ -71,7 +71,7 @@ GERNE_CHECKED gerne_status gn_option_label(gerne_ctx *ctx, const char *section,
 GERNE_CHECKED gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option,
                                                  gn_text *out);
 
-#define GN_TAGLINE "train classifiers that do not lean on spurious correlations"
+#define GN_TAGLINE "train classifiers that do not rely on spurious correlations"
 
 typedef struct gn_exit_code {
     int code;

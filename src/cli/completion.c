@@ -367,7 +367,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_completion = {
     .name = "completion",
     .arguments = "bash|zsh|fish",
-    .summary = "Print a script that completes commands, keys and values",
+    .summary = "Print a shell completion script for commands, keys and values",
     .help =
         "'make install' puts the scripts where the shells look for them. Otherwise:\n"
         "\n"

@@ -240,7 +240,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_data = {
     .name = "data",
     .arguments = "info|make|fetch [NAME] [data.* keys]",
-    .summary = "Describe, make or download a dataset",
+    .summary = "Describe, generate or download a dataset",
     .help =
         "info   prints what a dataset holds: samples per split and group, sizes, a few file\n"
         "       names, and problems; every image file is checked.\n"

@@ -11,8 +11,8 @@
 
 static const gn_option options[] = {
     {"predictions", GN_TEXT, offsetof(gn_eval_options, predictions),
-     .help = "the predictions to judge: a CSV file with columns y, a and pred or prob_<class>; - "
-             "reads the standard input"},
+     .help = "predictions to evaluate: a CSV file with columns y, a and pred or "
+             "prob_<class>; - reads standard input"},
     {"y", GN_TEXT, offsetof(gn_eval_options, y), .fallback = "y",
      .help = "name of the column with the true class"},
     {"a", GN_TEXT, offsetof(gn_eval_options, a), .fallback = "a",
@@ -25,33 +25,32 @@ static const gn_option options[] = {
     {"missing", GN_CHOICE, offsetof(gn_eval_options, missing), .fallback = "error",
      .choices = GN_MISSING_CHOICES, .help = GN_MISSING_HELP},
     {"split", GN_TEXT, offsetof(gn_eval_options, split),
-     .help = "judge only the rows with this text in column 'split'; of a model: train, val, test "
-             "(the default) or all"},
+     .help = "evaluate only the rows with this value in column 'split'; of a model: "
+             "train, val, test (default) or all"},
     {"classes", GN_TEXTS, offsetof(gn_eval_options, classes),
-     .help = "all classes, when some have no sample and no prob_<class> column"},
+     .help = "all classes, if some have no samples and no prob_<class> column"},
     {"train-counts", GN_TEXT, offsetof(gn_eval_options, train_counts),
      .help =
          "sizes of the training groups as for 'bounds --counts', for adj_acc_avg and minority_acc"},
     {"compare", GN_TEXT, offsetof(gn_eval_options, compare),
-     .help = "the reference: other predictions of the same samples, to compare with"},
+     .help = "reference to compare with: other predictions on the same samples"},
     {"resamples", GN_INT, offsetof(gn_eval_options, resamples), .fallback = "10000", .min = 100,
-     .max = 1000000, .help = "resamples behind the intervals of a comparison"},
+     .max = 1000000, .help = "bootstrap resamples for the intervals of a comparison"},
     {"min-wga", GN_REAL, offsetof(gn_eval_options, min_wga), .min = 0, .max = 1,
-     .help = "gate: exit with 3 when the worst group's accuracy (a fraction) is below"},
+     .help = "gate: exit with code 3 if the worst-group accuracy (a fraction) is below this"},
     {"min-gba", GN_REAL, offsetof(gn_eval_options, min_gba), .min = 0, .max = 1,
-     .help = "gate: exit with 3 when the mean accuracy of the groups (a fraction) is below"},
+     .help = "gate: exit with code 3 if the mean accuracy of the groups (a fraction) "
+             "is below this"},
     {"max-regression", GN_REAL, offsetof(gn_eval_options, max_regression), .min = 0, .max = 1,
-     .help = "gate: exit with 3 when WGA is lower than that of --compare by more than this"},
+     .help = "gate: exit with code 3 if WGA is lower than that of --compare by more than this"},
     {"gate-ci", GN_BOOL, offsetof(gn_eval_options, gate_ci), .fallback = "false",
-     .help = "let the gates judge the lower end of the interval instead of the figure"},
+     .help = "apply the gates to the lower end of the interval instead of the estimate"},
 };
 
 static const char help[] =
-    "Judges a run, a file of weights, or the predictions of any model. Prints the accuracy of "
-    "every\n"
-    "group (class y with attribute a) with an exact 95% interval, the accuracy of the worst group\n"
-    "(WGA), the mean of the groups (GBA) and further figures, each with one meaning:\n"
-    "docs/metrics.md.\n"
+    "Evaluates a run, a weights file, or the predictions of any model. Prints the accuracy of\n"
+    "every group (class y with attribute a) with an exact 95% interval, worst-group accuracy\n"
+    "(WGA), the mean of the groups (GBA) and further metrics, which docs/metrics.md defines.\n"
     "\n"
     "  gerne eval runs/birds --min-wga 0.85 || echo not good enough\n"
     "  gerne eval runs/birds --data.dir photos-of-2026 --split all\n"
@@ -60,11 +59,11 @@ static const char help[] =
     "  gerne eval --predictions new.csv --compare old.csv --max-regression 0.01\n"
     "  model | gerne eval --predictions - --score probability\n"
     "\n"
-    "A run is judged on its own data unless data.* keys name other data. A file of weights needs\n"
+    "A run is evaluated on its own data unless data.* keys name other data. A weights file needs\n"
     "data.* keys, and --model.arch unless its metadata names the network (best.safetensors of a "
     "run does).\n"
-    "A file with prob_<class> columns also has AUROC and calibration error; without a column pred\n"
-    "the most probable class counts, the first on ties.\n";
+    "With prob_<class> columns, AUROC and calibration error are computed too; without a column\n"
+    "pred, the prediction is the most probable class, the first on ties.\n";
 
 static gerne_status setup(gn_cli *cli)
 {
@@ -79,13 +78,14 @@ static gerne_status check_usage(gn_cli *cli)
 {
     const gn_eval_options *given = cli->options;
     if (!given->predictions) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "nothing to judge: no run, no weights, no predictions");
+        gn_fail(cli->ctx, GERNE_EUSAGE,
+                "nothing to evaluate: no run, weights or predictions given");
         gn_hint(cli->ctx, "gerne eval RUN, or gerne eval --predictions FILE.csv");
         return GERNE_EUSAGE;
     }
     if (given->compare && strcmp(given->predictions, "-") == 0 && strcmp(given->compare, "-") == 0)
         return gn_fail(cli->ctx, GERNE_EUSAGE,
-                       "--predictions and --compare cannot both read the standard input");
+                       "--predictions and --compare cannot both read standard input");
     return GERNE_OK;
 }
 
@@ -112,8 +112,8 @@ static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file 
             given->pred);
     if (out->splits_mixed)
         gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "%s: column 'split' has several values and all rows are judged together; --split "
-               "NAME chooses one",
+               "%s: column 'split' has several values and all rows are evaluated "
+               "together; --split NAME selects one",
                path);
     return GERNE_OK;
 }
@@ -393,7 +393,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_eval = {
     .name = "eval",
     .arguments = "RUN|WEIGHTS | --predictions FILE.csv",
-    .summary = "Judge a model or predictions by group, with intervals and a gate",
+    .summary = "Evaluate models or predictions by group, with intervals and a gate",
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,

@@ -1,4 +1,4 @@
-/* eval_model.c - gerne eval RUN|WEIGHTS: opens a model and its data, and prints the judgement. */
+/* eval_model.c - gerne eval RUN|WEIGHTS: opens a model and its data, and prints the metrics. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static gerne_status check_usage(gn_cli *cli)
         "a",           "pred",    "score",        "missing", "max-regression"};
     for (size_t i = 0; i < sizeof of_predictions / sizeof of_predictions[0]; i++)
         if (gn_settings_find(&cli->flags, of_predictions[i])) {
-            gn_fail(cli->ctx, GERNE_EUSAGE, "'--%s' belongs to a file of predictions, not to '%s'",
+            gn_fail(cli->ctx, GERNE_EUSAGE, "'--%s' applies to a predictions file, not to '%s'",
                     of_predictions[i], cli->arguments[0]);
             gn_hint(cli->ctx, "gerne predict %s > new.csv && gerne eval --predictions new.csv ...",
                     cli->arguments[0]);

@@ -9,9 +9,9 @@ enum { COLUMN = 30, WIDTH = 80 };
 
 const gn_exit_code gn_exit_codes[GN_EXIT_CODES] = {
     {GN_EXIT_DONE, "done"},
-    {GN_EXIT_FAILED, "the contents of a file or the system failed"},
-    {GN_EXIT_USAGE, "what was typed or configured is wrong"},
-    {GN_EXIT_GATE, "a gate said no"},
+    {GN_EXIT_FAILED, "bad file contents or a system error"},
+    {GN_EXIT_USAGE, "wrong usage or configuration"},
+    {GN_EXIT_GATE, "a gate failed"},
     {GN_EXIT_STOPPED, "interrupted"},
 };
 

@@ -77,7 +77,7 @@ gerne_status gn_output_flush(gn_cli *cli)
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
     if (done != text->size || fflush(stdout) != 0) {
         cli->reader_left = errno == EPIPE;
-        return gn_fail_errno(cli->ctx, GERNE_EIO, "cannot write to the standard output");
+        return gn_fail_errno(cli->ctx, GERNE_EIO, "cannot write to standard output");
     }
     gn_text_clear(text);
     return GERNE_OK;

@@ -1,4 +1,4 @@
-/* predict.c - gerne predict: what a network says about every sample, as CSV, JSON or in words. */
+/* predict.c - gerne predict: the predictions of a network as CSV, JSON or text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,9 +32,9 @@ static const char help[] =
     "  gerne predict resnet50.safetensors --model.arch resnet50 --data.format images \\\n"
     "      --data.dir photos --data.resize 224 --top 5\n"
     "\n"
-    "A run predicts on its own data unless data.* keys name other data; a folder of unlabelled\n"
-    "images will do. A file of weights needs data.* keys, and --model.arch unless its metadata\n"
-    "name the network (as those of a run's best.safetensors do).\n";
+    "A run predicts on its own data unless data.* keys name other data, such as a folder of\n"
+    "unlabelled images. A weights file needs data.* keys, and --model.arch unless its metadata\n"
+    "names the network (best.safetensors of a run does).\n";
 
 static gerne_status setup(gn_cli *cli)
 {
@@ -234,7 +234,7 @@ static gerne_status run(gn_cli *cli)
     predict_options *given = cli->options;
     gn_trained_model *model;
     if (cli->argument_count == 0) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "no run and no weights to predict with");
+        gn_fail(cli->ctx, GERNE_EUSAGE, "no run or weights file given");
         gn_hint(cli->ctx, "gerne predict RUN, or gerne predict FILE.safetensors --model.arch NAME "
                           "--data.dir FOLDER");
         return GERNE_EUSAGE;

@@ -1,4 +1,4 @@
-/* progress.c - one line on the terminal for long work, and Ctrl-C that ends it in good order. */
+/* progress.c - one line on the terminal for long work, and Ctrl-C, which stops it cleanly. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

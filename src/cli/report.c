@@ -112,7 +112,7 @@ static gerne_status run(gn_cli *cli)
     const report_options *given = cli->options;
     json_t *summary;
     if (cli->argument_count == 0) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "nothing to report on: no run and no study is given");
+        gn_fail(cli->ctx, GERNE_EUSAGE, "no run or study given");
         gn_hint(cli->ctx, "gerne report RUN, with the directory that 'gerne train --out' wrote");
         return GERNE_EUSAGE;
     }

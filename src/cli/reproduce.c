@@ -25,10 +25,10 @@ static const gn_option options[] = {
      .help = "prefixes of cells, comma separated: c-mnist, c-mnist/0.5, c-mnist/0.5/known"},
     {"method", GN_TEXT, FLAG(method), .help = "methods, comma separated: gerne,resampling,erm"},
     {"seeds", GN_INT, FLAG(seeds), .fallback = "3", .min = 1, .max = 1000,
-     .help = "runs of a cell, with seeds 0, 1, ..."},
+     .help = "runs per cell, with seeds 0, 1, ..."},
     {"budget", GN_CHOICE, FLAG(budget), .fallback = "quick", .choices = BUDGETS,
-     .help = "quick: what a CPU does in minutes to hours (frozen bodies, shorter runs, marked so); "
-             "paper: the paper's own training"},
+     .help = "quick: minutes to hours on a CPU (frozen bodies, shorter runs, marked "
+             "so); paper: training as in the paper"},
     {"out", GN_TEXT, FLAG(out),
      .help = "directory of the study (default: runs/reproduce-NAME); an existing one is resumed"},
     {"list", GN_BOOL, FLAG(list), .fallback = "false",
@@ -39,21 +39,18 @@ static const gn_option options[] = {
      .help = "limit every run to this many steps: a smoke test, not a result"},
     {"retry", GN_BOOL, FLAG(retry), .fallback = "false", .help = "run failed trials again"},
     {"dataset", GN_TEXT, FLAG(dataset),
-     .help = "table3: a configuration (YAML) whose data takes the place of CelebA"},
+     .help = "table3: configuration (YAML) whose data replaces CelebA"},
     {"threads", GN_INT, FLAG(threads), .fallback = "0", .min = 0, .max = 1024,
-     .help = "threads of a run; 0 takes all processors"},
+     .help = "number of threads per run; 0 uses all cores"},
     {"cache", GN_TEXT, FLAG(cache), .help = "cache directory (default: ~/.cache/gerne)"},
 };
 
 static const char help[] =
-    "Runs cells of the paper's tables and figures from configurations that the program carries, "
-    "and\n"
-    "puts the paper's figure beside ours: selected on validation, and by an oracle on test (marked "
-    "so).\n"
-    "Without a name all cells are listed. Every cell and seed is a trial of a study in --out: what "
-    "is\n"
-    "done stays done, the same command resumes after an interrupt, and several processes may work\n"
-    "on one directory.\n"
+    "Runs cells of the paper's tables and figures from built-in configurations and prints the\n"
+    "paper's figures beside ours: selected on validation, and on test (marked oracle). Without\n"
+    "a name it lists all cells. Every cell and seed is a trial of a study in --out: finished\n"
+    "trials are kept, the same command resumes after an interrupt, and several processes may\n"
+    "work on one directory.\n"
     "\n"
     "  gerne reproduce\n"
     "  gerne reproduce table1 --only c-mnist --mnist data/mnist\n"
@@ -70,7 +67,7 @@ static gerne_status setup(gn_cli *cli)
 {
     GN_TRY(gn_config_add(cli->ctx, cli->config, "", "What to run", options,
                          sizeof options / sizeof options[0], &given));
-    return gn_config_add(cli->ctx, cli->config, "", "Where data lies", gn_place_options,
+    return gn_config_add(cli->ctx, cli->config, "", "Data and weights", gn_place_options,
                          gn_place_option_count, &places);
 }
 
@@ -87,7 +84,7 @@ static gerne_status check_name(gn_cli *cli, const char *name)
         count++;
     }
     const char *near = gn_nearest(name, names, count);
-    gn_fail(cli->ctx, GERNE_EUSAGE, "'%s' is no table or figure of the paper", name);
+    gn_fail(cli->ctx, GERNE_EUSAGE, "'%s' is not a table or figure of the paper", name);
     if (near)
         gn_hint(cli->ctx, "did you mean '%s'? there are %s", near, GN_REPRODUCE_CHOICES);
     else
@@ -170,7 +167,7 @@ static gerne_status run(gn_cli *cli)
 const gn_command gn_command_reproduce = {
     .name = "reproduce",
     .arguments = "[" GN_REPRODUCE_CHOICES "]",
-    .summary = "Run a table or figure of the paper, and compare",
+    .summary = "Reproduce a table or figure of the paper",
     .help = help,
     .max_arguments = 1,
     .setup = setup,

@@ -1,4 +1,4 @@
-/* tune.c - gerne tune: a search over configurations, with seeds put together. */
+/* tune.c - gerne tune: a search over configurations, aggregated over seeds. */
 #include <string.h>
 
 #include "base/file.h"
@@ -18,20 +18,21 @@ static const gn_option options[] = {
     {"seeds", GN_INT, offsetof(tune_flags, seeds), .min = 1, .max = 1000,
      .help = "short for --tune.seeds"},
     {"keep", GN_BOOL, offsetof(tune_flags, keep), .fallback = "false",
-     .help = "keep weights and checkpoints of all trials, not only of the best"},
+     .help = "keep the weights and checkpoints of all trials, not only of the best"},
     {"retry", GN_BOOL, offsetof(tune_flags, retry), .fallback = "false",
      .help = "run failed trials again"},
 };
 
 static const char help[] =
     "Trains many configurations, each with several seeds, and ranks them by the mean of\n"
-    "select.metric on validation; the ranking marks what shows no significant difference from\n"
-    "the first. The search space is the section search of the file, or flags; it may hold every\n"
-    "option that is marked searchable below:\n"
+    "select.metric on validation; the ranking marks configurations without a significant "
+    "difference\n"
+    "from the first. The search space is the section search of the file, or flags; it may contain\n"
+    "every option that is marked searchable below:\n"
     "\n"
     "  search:\n"
     "    method.c: [0.5, 1]            a list\n"
-    "    method.beta: auto             what the bounds suggest for each c (and t)\n"
+    "    method.beta: auto             values within the bounds for each c (and t)\n"
     "    train.lr: 1e-3..1e-1          a range: log for lr, weight_decay and t, else linear\n"
     "    train.momentum: 0.5..0.9 linear 3     scale, and how many points a grid takes\n"
     "\n"

@@ -117,7 +117,7 @@ gerne_status gn_assign(gerne_ctx *ctx, const gn_data_options *options, const gn_
     bool dfa = options->construction == GN_CONSTRUCTION_DFA;
     size_t val = options->val ? (size_t)options->val : dfa ? DFA_VALIDATION : 0;
     if (val >= base->train) {
-        gn_fail(ctx, GERNE_EUSAGE, "data.val %zu leaves nothing of %zu training samples", val,
+        gn_fail(ctx, GERNE_EUSAGE, "data.val %zu leaves none of the %zu training samples", val,
                 base->train);
         gn_hint(ctx, "choose --data.val below %zu", base->train);
         return GERNE_EUSAGE;

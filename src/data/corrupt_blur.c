@@ -1,4 +1,4 @@
-/* corrupt_blur.c - smoothing, and the corruptions that are little else. */
+/* corrupt_blur.c - Gaussian smoothing, and the corruptions that blur. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* corrupt_weather.c - snow, frost, fog, mud, and a picture pulled out of shape. */
+/* corrupt_weather.c - snow, frost, fog, mud, and elastic distortion. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

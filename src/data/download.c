@@ -29,7 +29,7 @@ static size_t receive(char *bytes, size_t one, size_t count, void *user)
     size_t left = one * count;
     if (transfer->size + left > transfer->limit) {
         transfer->status = gn_fail(transfer->ctx, GERNE_EDATA,
-                                   "'%s' is larger than the %llu bytes that are expected at most",
+                                   "'%s' is larger than the expected maximum of %llu bytes",
                                    transfer->download->url, (unsigned long long)transfer->limit);
         return 0;
     }

@@ -88,7 +88,7 @@ static gerne_status read_all(gerne_ctx *ctx, const char *name, byte_input *input
         size_t part = take(input, out->bytes + got, want);
         got += part;
         if (part < want)
-            return gn_fail(ctx, GERNE_EDATA, "'%s' is cut off: %zu of %zu bytes are there", name,
+            return gn_fail(ctx, GERNE_EDATA, "'%s' is truncated: it has %zu of %zu bytes", name,
                            got, need);
     }
     char more;
@@ -122,7 +122,7 @@ gerne_status gn_idx_read(gerne_ctx *ctx, const char *path, int dimensions, gn_id
     gerne_status status = read_all(ctx, path, &input, dimensions, out);
     int error;
     const char *words = gzerror(input.file, &error);
-    if (error != Z_OK && error != Z_STREAM_END) /* more to the point than "cut off" */
+    if (error != Z_OK && error != Z_STREAM_END) /* more to the point than "truncated" */
         status = gn_fail(ctx, GERNE_EDATA, "'%s' cannot be decompressed: %s", path, words);
     gzclose(input.file);
     if (status != GERNE_OK)

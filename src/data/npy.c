@@ -42,7 +42,7 @@ static gerne_status parse_type(gerne_ctx *ctx, const char *name, const char *tex
         return bad(ctx, name, "its type is a structure");
     char order = text[1];
     if (!order || !text[2])
-        return bad(ctx, name, "its type is cut off");
+        return bad(ctx, name, "its type is truncated");
     out->kind = text[2];
     char *end;
     unsigned long item = strtoul(text + 3, &end, 10);
@@ -100,7 +100,7 @@ gerne_status gn_npy_parse(gerne_ctx *ctx, const char *name, const void *bytes, s
     *out = (gn_npy){0};
     const unsigned char *at = bytes;
     if (size < PREFIX + 2 || memcmp(at, "\x93NUMPY", 6) != 0)
-        return bad(ctx, name, "it does not start like one");
+        return bad(ctx, name, "it has no magic number");
     bool wide = at[6] >= 2;
     size_t start = wide ? PREFIX + 2 : PREFIX;
     size_t length = at[8] | (size_t)at[9] << 8;
@@ -109,7 +109,7 @@ gerne_status gn_npy_parse(gerne_ctx *ctx, const char *name, const void *bytes, s
     if (length > HEADER_MAX)
         return bad(ctx, name, "its header is too long");
     if (size - start < length)
-        return bad(ctx, name, "its header is cut off");
+        return bad(ctx, name, "its header is truncated");
     char *header;
     GN_TRY(gn_alloc(ctx, length + 1, 1, "a header", &header));
     memcpy(header, at + start, length);

@@ -56,7 +56,7 @@ static gerne_status read_member(gerne_ctx *ctx, struct archive *archive, const c
         memcpy(member->items, head + array->offset, held);
     GN_TRY(read_entry(ctx, archive, name, member->items + held, array->size - held, &more));
     if (held + more < array->size)
-        return gn_fail(ctx, GERNE_EDATA, "'%s' is cut off: %zu of %zu bytes are there", name,
+        return gn_fail(ctx, GERNE_EDATA, "'%s' is truncated: it has %zu of %zu bytes", name,
                        held + more, array->size);
     char extra;
     GN_TRY(read_entry(ctx, archive, name, &extra, 1, &more));
@@ -123,7 +123,7 @@ static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const 
         gn_text_clear(&place);
         status = gn_text_add(ctx, &place, "%s[%s]", name, member->name);
         if (status == GERNE_OK && member->found)
-            status = gn_fail(ctx, GERNE_EDATA, "'%s' is there twice", place.bytes);
+            status = gn_fail(ctx, GERNE_EDATA, "'%s' appears twice", place.bytes);
         if (status == GERNE_OK)
             status = read_member(ctx, archive, place.bytes, limit, head, member);
     }

@@ -36,7 +36,7 @@ static void read_bytes(png_structp png, png_bytep to, png_size_t size)
 {
     png_task *task = png_get_io_ptr(png);
     if (size > task->left)
-        png_error(png, "the file is cut off");
+        png_error(png, "the file is truncated");
     memcpy(to, task->at, size);
     task->at += size;
     task->left -= size;

@@ -259,7 +259,7 @@ gerne_status gn_dataset_hold_out(gerne_ctx *ctx, const gn_data_options *options,
         return GERNE_OK;
     }
     if ((uint64_t)options->val >= of_split[GN_TRAIN])
-        return gn_fail(ctx, GERNE_EUSAGE, "data.val %lld leaves nothing of %llu training samples",
+        return gn_fail(ctx, GERNE_EUSAGE, "data.val %lld leaves none of the %llu training samples",
                        (long long)options->val, (unsigned long long)of_split[GN_TRAIN]);
     return choose_validation(ctx, dataset, (uint64_t)options->seed, STEP_HOLD_OUT, is_held_out,
                              (uint64_t)options->val, of_split[GN_TRAIN]);

@@ -1,4 +1,4 @@
-/* unpack.c - archives of others, which are not trusted. */
+/* unpack.c - unpacks untrusted archives. */
 #include <archive.h>
 #include <archive_entry.h>
 #include <stdio.h>

@@ -143,17 +143,17 @@ static gerne_status print_association(gerne_ctx *ctx, const gn_audit *audit, gn_
 {
     const gn_association *s = &audit->association;
     static const char *const meaning[] = {
-        "The attribute says next to nothing about the class: no shortcut to learn.",
-        "Class and attribute go together to some degree: a model can take a shortcut.",
-        ("Class and attribute mostly go together: a model will most likely lean on the\n"
-         "  attribute and fail where the two part."),
+        "The attribute hardly predicts the class: there is no shortcut to learn.",
+        "Class and attribute are associated: a model can use the attribute as a shortcut.",
+        ("Class and attribute are strongly associated: a model will most likely rely on the\n"
+         "  attribute and fail on the groups where it misleads."),
     };
     return gn_text_add(
         ctx, out,
         "\nHow well the attribute predicts the class (with 95 %% intervals)\n"
-        "  Cramer's V               %7.3f   [%.3f, %.3f]   from 0, not at all, to 1, fully\n"
+        "  Cramer's V               %7.3f   [%.3f, %.3f]   0: none, 1: perfect association\n"
         "  mutual information       %7.3f   [%.3f, %.3f]   nats, of at most %.3f here\n"
-        "  attribute-only accuracy  %7.2f %% [%.2f, %.2f]   always the largest class: %.2f %%\n"
+        "  attribute-only accuracy  %7.2f %% [%.2f, %.2f]   majority class: %.2f %%\n"
         "  %s\n",
         s->cramers_v, s->cramers_v_ci95.lo, s->cramers_v_ci95.hi, s->mutual_information,
         s->mutual_information_ci95.lo, s->mutual_information_ci95.hi, s->most_information,
@@ -180,7 +180,7 @@ static gerne_status print_smallest(gerne_ctx *ctx, const gn_audit *audit, gn_tex
     for (size_t i = 0; i < audit->smallest_count; i++) {
         size_t g = audit->smallest[i];
         uint64_t n = groups->counts[g];
-        const char *words = n < TOO_FEW ? "too few: a model will learn them by heart; collect more"
+        const char *words = n < TOO_FEW ? "too few: a model will memorise them; collect more"
                             : n < FEW   ? "few: expect results to vary from seed to seed"
                                         : "enough";
         GN_TRY(gn_text_add(ctx, out, "  "));
@@ -202,7 +202,7 @@ static gerne_status print_bounds(gerne_ctx *ctx, const gn_audit *audit, gn_text 
         return gn_text_add(ctx, out,
                            "\nEvery class is balanced over the groups that have samples: %s.\n",
                            audit->verdict == GN_UNBIASED ? "GERNE has nothing to correct"
-                                                         : "weighing them cannot help");
+                                                         : "reweighting cannot help");
     char text[GN_GROUP_TEXT];
     GN_TRY(gn_text_add(ctx, out,
                        "\nHow far GERNE can extrapolate (gerne bounds explains)\n"
@@ -210,7 +210,7 @@ static gerne_status print_bounds(gerne_ctx *ctx, const gn_audit *audit, gn_text 
     for (int i = 0; i < GN_AUDIT_CS; i++)
         GN_TRY(gn_text_add(ctx, out, "  %7.2f   %23.4f   %12.4f\n", audit->c[i],
                            audit->bounds[i].beta_balanced, audit->bounds[i].beta_max));
-    GN_TRY(gn_text_add(ctx, out, "  %s limits it: at the largest beta it counts for nothing.\n",
+    GN_TRY(gn_text_add(ctx, out, "  %s sets the limit: at the largest beta its weight is 0.\n",
                        gn_group_text(audit->groups, b->y, b->a, text)));
     GN_TRY(gn_text_add(ctx, out, "  Worth trying with c = %g: beta = ", audit->grid_c));
     for (size_t i = 0; i < audit->grid.count; i++)
@@ -221,14 +221,14 @@ static gerne_status print_bounds(gerne_ctx *ctx, const gn_audit *audit, gn_text 
 static gerne_status print_verdict(gerne_ctx *ctx, const gn_audit *audit, gn_text *out)
 {
     static const char *const advice[] = {
-        "Ordinary training should do; still look at every group when you evaluate.",
-        "Compare ordinary training with GERNE, and judge both by the worst group.",
-        ("Ordinary training will look good on average and fail on the small groups;\n"
-         "train with GERNE and judge by the worst group."),
+        "Ordinary training should be enough; still check every group when you evaluate.",
+        "Compare ordinary training (ERM) with GERNE by worst-group accuracy.",
+        ("Ordinary training (ERM) will look good on average and fail on the small groups;\n"
+         "train with GERNE and evaluate by worst-group accuracy."),
     };
     const char *words = advice[audit->verdict];
     if (audit->verdict != GN_UNBIASED && !audit->bounds[0].binds)
-        words = "Groups are missing rather than small, and no method can make up for that:\n"
+        words = "Groups are missing, not just small, and no method can make up for that:\n"
                 "collect samples of them.";
     GN_TRY(gn_text_add(ctx, out,
                        "\nVerdict: %s (by Cramer's V: unbiased below %g, strongly biased from %g)\n"
@@ -237,7 +237,7 @@ static gerne_status print_verdict(gerne_ctx *ctx, const gn_audit *audit, gn_text
     bool uneven = audit->verdict == GN_UNBIASED && audit->smallest_count > 0 &&
                   audit->groups->counts[audit->smallest[0]] < FEW;
     if (uneven)
-        GN_TRY(gn_text_add(ctx, out, "Some groups are small all the same.\n"));
+        GN_TRY(gn_text_add(ctx, out, "Some groups are small nevertheless.\n"));
     return GERNE_OK;
 }
 
@@ -254,7 +254,7 @@ gerne_status gn_audit_print(gerne_ctx *ctx, const gn_audit *audit, const char *n
     GN_TRY(gn_print_groups(ctx, groups, out));
     if (groups->attributes == 1)
         GN_TRY(gn_text_add(ctx, out,
-                           "  The attribute has a single value, so it cannot mislead anybody.\n"));
+                           "  The attribute has a single value, so it cannot be a shortcut.\n"));
     GN_TRY(print_association(ctx, audit, out));
     GN_TRY(print_smallest(ctx, audit, out));
     GN_TRY(print_bounds(ctx, audit, out));

@@ -65,7 +65,7 @@ static gerne_status draw_plain(gerne_ctx *ctx, const gerne_sampler *s, gerne_dra
                                uint64_t step, gerne_batch *b)
 {
     if (s->options.batch == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "this sampler was made without a size of plain batches");
+        return gn_fail(ctx, GERNE_EUSAGE, "this sampler has no size for plain batches");
     GN_TRY(make_room(ctx, b, s->options.batch));
     gn_sampler_plain(s, draw, step, b->samples);
     weigh_equally(b, s->options.batch, draw);
@@ -200,10 +200,10 @@ gerne_status gerne_sampler_draw(gerne_ctx *ctx, const gerne_sampler *sampler, ge
     case GERNE_DRAW_EXTRAPOLATED:
         break;
     default:
-        return gn_fail(ctx, GERNE_EUSAGE, "%d is no kind of draw", (int)draw);
+        return gn_fail(ctx, GERNE_EUSAGE, "%d is not a kind of draw", (int)draw);
     }
     if (sampler->options.per_class == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "this sampler was made without a size per class");
+        return gn_fail(ctx, GERNE_EUSAGE, "this sampler has no size per class");
     if (draw == GERNE_DRAW_EXTRAPOLATED)
         return draw_extrapolated(ctx, sampler, step, batch);
     return draw_one(ctx, sampler, draw, step, batch);

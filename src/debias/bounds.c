@@ -121,8 +121,8 @@ static gerne_status refuse(gerne_ctx *ctx, const gerne_groups *groups, double c,
     gn_fail(ctx, GERNE_EUSAGE, "%s", sentence);
     if (beta > limit)
         gn_hint(ctx,
-                "take beta up to %.4f, or a smaller c, which widens the range (c up to %.4f allows "
-                "this beta), or set method.beyond_bounds",
+                "use a beta up to %.4f, or a smaller c, which widens the range (c up to "
+                "%.4f allows this beta), or set method.beyond_bounds",
                 limit, c * (limit + 1) / (beta + 1));
     else
         gn_hint(ctx, "beta = -1 is training without debiasing; useful values are above 0");
@@ -141,9 +141,9 @@ gerne_status gerne_check_beta(gerne_ctx *ctx, const gerne_groups *groups, double
     if (!bounds.binds) {
         gn_warn(ctx, "%s",
                 groups->attributes == 1
-                    ? "there is one attribute value only, so beta changes nothing but the noise"
-                    : "every class is balanced over the groups that have samples, so beta changes "
-                      "nothing but the noise");
+                    ? "there is only one attribute value, so beta changes only the variance"
+                    : "every class is balanced over the groups that have samples, so beta "
+                      "changes only the variance");
         return GERNE_OK;
     }
     if (beta > limit + slack || beta < bounds.lower - slack)
@@ -170,9 +170,11 @@ gerne_status gerne_beta_target(gerne_ctx *ctx, double alpha, double q1, double q
     double now = alpha * q1 + (1 - alpha) * q2;
     double slope = c * (0.5 - alpha) * (q1 - q2);
     if (slope == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "%s",
-                       q1 == q2 ? "both pseudo-groups hold the attribute alike, so no beta moves it"
-                                : "the pseudo-groups are equally large, so no beta moves anything");
+        return gn_fail(
+            ctx, GERNE_EUSAGE, "%s",
+            q1 == q2 ? "both pseudo-groups have the same share of the attribute, so beta has no "
+                       "effect on it"
+                     : "the pseudo-groups have the same size, so beta has no effect");
     *beta = (p - now) / slope - 1;
     return GERNE_OK;
 }

@@ -71,7 +71,7 @@ static gerne_status add_up(gerne_ctx *ctx, gerne_groups *groups)
     for (uint32_t y = 0; y < groups->classes; y++)
         if (groups->class_counts[y] == 0) {
             gn_fail(ctx, GERNE_EUSAGE, "class y=%u has no samples", y);
-            gn_hint(ctx, "leave the class out: a batch holds as many samples of every class");
+            gn_hint(ctx, "remove the class: a batch has equally many samples of every class");
             return GERNE_EUSAGE;
         }
     return GERNE_OK;
@@ -144,7 +144,7 @@ gerne_status gerne_groups_from_labels(gerne_ctx *ctx, const int32_t *y, const in
     if (n > UINT32_MAX)
         return gn_fail(ctx, GERNE_EUSAGE, "%zu samples are more than %u", n, UINT32_MAX);
     if (classes < 2)
-        return gn_fail(ctx, GERNE_EUSAGE, "a single class leaves nothing to tell apart");
+        return gn_fail(ctx, GERNE_EUSAGE, "there is only one class; classification takes two");
     if (!a && attributes != 1)
         return gn_fail(ctx, GERNE_EUSAGE, "%u attributes, but no attribute of any sample",
                        attributes);

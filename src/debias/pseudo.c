@@ -124,9 +124,9 @@ static gerne_status hard_count(gerne_ctx *ctx, const gerne_pseudo *pseudo, uint3
     uint64_t hard = share_of(all, t, round_up);
     if (hard >= all) {
         gn_fail(ctx, GERNE_EUSAGE,
-                "t = %g calls all %llu samples of class y=%u hard and leaves none easy", t,
+                "t = %g makes all %llu samples of class y=%u hard and leaves none easy", t,
                 (unsigned long long)all, y);
-        gn_hint(ctx, "%s", all > 1 ? "take a smaller t" : "a class needs at least two samples");
+        gn_hint(ctx, "%s", all > 1 ? "use a smaller t" : "a class needs at least two samples");
         return GERNE_EUSAGE;
     }
     *out = hard;

@@ -41,7 +41,7 @@ static gerne_status check_options(gerne_ctx *ctx, const gerne_groups *groups,
 {
     if (!groups->members)
         return gn_fail(ctx, GERNE_EUSAGE,
-                       "these groups were made from counts: there are no samples to draw");
+                       "these groups were created from counts: there are no samples to draw");
     if (o->per_class == 0 && o->batch == 0)
         return gn_fail(ctx, GERNE_EUSAGE, "the batch size is zero");
     if (o->per_class > PER_CLASS_LIMIT)
@@ -79,7 +79,7 @@ static gerne_status fill_expected(gerne_ctx *ctx, gerne_sampler *s, gerne_law la
             char text[GN_GROUP_TEXT];
             gn_fail(ctx, GERNE_EUSAGE, "rounding leaves no sample of class %s in a batch",
                     gn_class_text(groups, y, text));
-            gn_hint(ctx, "take larger batches than %u per class, or exact composition",
+            gn_hint(ctx, "use more than %u samples per class, or exact rounding",
                     s->options.per_class);
             return GERNE_EUSAGE;
         }

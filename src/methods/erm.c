@@ -15,7 +15,7 @@ typedef struct erm_state {
 static const gn_option options[] = {
     {"balance", GN_CHOICE, offsetof(erm_options, balance), .fallback = "none",
      .choices = "none|class",
-     .help = "batches as the data are, or with equally many samples of each class"},
+     .help = "draw batches from the data as it is, or with equally many samples of each class"},
 };
 
 static gerne_status start(gn_run *run)
@@ -55,7 +55,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 const gn_method gn_method_erm = {
     .name = "erm",
     .paper = "Vapnik 1991",
-    .summary = "the mean loss over the data as they are: what leans on the shortcut",
+    .summary = "minimises the average training loss (baseline)",
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

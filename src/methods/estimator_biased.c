@@ -18,12 +18,11 @@ typedef struct biased_options {
 static const gn_option options[] = {
     {"t", GN_REAL, offsetof(biased_options, t), .fallback = "0.01", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX | GN_LOG | GN_GUESSED, .search_factor = 2,
-     .help = "attributes unknown: fraction of each class that is taken for the minority"},
+     .help = "attributes unknown: fraction of each class that becomes its hard pseudo-group"},
     {"t_rounding", GN_CHOICE, offsetof(biased_options, t_rounding), .fallback = "floor",
-     .choices = "floor|ceil",
-     .help = "how t times the size of a class becomes a number of samples"},
+     .choices = "floor|ceil", .help = "rounding of t times the class size to a number of samples"},
     {"biased", GN_TEXT, offsetof(biased_options, biased), .flags = GN_NO_HASH,
-     .help = "attributes unknown: run directory of the same data whose biased model is reused"},
+     .help = "attributes unknown: run on the same data whose biased model is reused"},
 };
 
 typedef struct biased_state {

@@ -12,8 +12,8 @@ gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
 {
     if (run->coupled && options->rounded) {
         gn_fail(run->ctx, GERNE_EUSAGE,
-                "method.rounding: 'round' changes the size of batches, which batch normalisation "
-                "does not take");
+                "method.rounding: 'round' changes the batch size, which BatchNorm in "
+                "training does not allow");
         gn_hint(run->ctx, "use --method.rounding exact or --model.bn frozen");
         return GERNE_EUSAGE;
     }
@@ -172,11 +172,12 @@ gerne_status gn_extrapolation_watch(const gn_run *run, double mean_loss, gn_text
     if (mean_loss > -0.1)
         return GERNE_OK;
     bool apart = run->coupled && !run->concatenate;
-    return gn_text_add(run->ctx, warning,
-                       "the mean loss is %.3g: the loss of the biased batch grows without bound; "
-                       "lower method.beta or train.lr%s",
-                       mean_loss,
-                       apart ? ", or set model.bn concat: with statistics of their own the network "
-                               "can tell the two batches apart"
-                             : "");
+    return gn_text_add(
+        run->ctx, warning,
+        "the mean loss is %.3g: the loss of the biased batch grows without bound; "
+        "lower method.beta or train.lr%s",
+        mean_loss,
+        apart ? ", or set model.bn concat: with separate statistics the network can tell "
+                "the two batches apart"
+              : "");
 }

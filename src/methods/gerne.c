@@ -26,15 +26,15 @@ typedef struct gerne_options {
 static const gn_option options[] = {
     {"c", GN_REAL, OPTION(c), .fallback = "0.5", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
-     .help = "how far the less biased batch goes from the data towards balance"},
+     .help = "how far the less biased batch moves from the data (0) to balanced groups (1)"},
     {"beta", GN_REAL, OPTION(beta), .fallback = "1", .min = -100, .max = 100, .flags = GN_TUNABLE,
-     .help = "how far to extrapolate; 1/c - 1 balances, 'gerne bounds' gives the limits"},
+     .help = "extrapolation factor; 1/c - 1 balances the groups, 'gerne bounds' gives the limits"},
     {"share_majority", GN_BOOL, OPTION(share_majority), .fallback = "false",
-     .help = "the two batches share samples: same mean, less variance"},
+     .help = "let the two batches share samples: same mean, lower variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
-     .help = "numbers of samples per group: right on average, or rounded"},
+     .help = "samples per group in a batch: exact on average, or rounded"},
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
-     .help = "warn instead of refusing a beta outside its bounds"},
+     .help = "allow a beta outside its bounds, with a warning"},
 };
 
 static unsigned beta_flags(const gn_run *run)
@@ -109,7 +109,7 @@ static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
 const gn_method gn_method_gerne = {
     .name = "gerne",
     .paper = "GERNE, ICCV 2025",
-    .summary = "extrapolates from a biased to a less biased batch's gradient, and beyond",
+    .summary = "extrapolates the gradients of a biased and a less biased batch",
     .attributes = GN_ATTRIBUTES_GROUPS,
     .default_estimator = "biased",
     .options = options,

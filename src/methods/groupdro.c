@@ -15,13 +15,13 @@ typedef struct groupdro_options {
 static const gn_option options[] = {
     {"variant", GN_CHOICE, offsetof(groupdro_options, variant), .fallback = "original",
      .choices = "original|subpopbench",
-     .help = "original: group-balanced batches, q starts at 1/G; subpopbench: uniform batches, q "
-             "starts at 1 and absent groups are left out"},
+     .help = "original: group-balanced batches, q starts at 1/G; subpopbench: uniform "
+             "batches, q starts at 1 and absent groups are ignored"},
     {"eta", GN_REAL, offsetof(groupdro_options, eta), .fallback = "0.01", .min = 0, .max = 10,
-     .flags = GN_TUNABLE, .help = "step size of q"},
+     .flags = GN_TUNABLE, .help = "step size of the group weights q"},
     {"adjustment", GN_REAL, offsetof(groupdro_options, adjustment), .fallback = "0", .min = 0,
      .max = 100, .flags = GN_TUNABLE,
-     .help = "original: C of the generalisation adjustment C / sqrt(n_g)"},
+     .help = "original: constant C of the generalisation adjustment C / sqrt(n_g)"},
 };
 
 typedef struct groupdro_state {
@@ -117,7 +117,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 const gn_method gn_method_groupdro = {
     .name = "groupdro",
     .paper = "Sagawa et al. 2020",
-    .summary = "weights groups by how badly they do",
+    .summary = "upweights the groups with the highest loss",
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

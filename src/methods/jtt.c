@@ -14,14 +14,16 @@ typedef struct jtt_options {
 static const gn_option options[] = {
     {"variant", GN_CHOICE, offsetof(jtt_options, variant), .fallback = "original",
      .choices = "original|subpopbench",
-     .help = "original: lambda extra copies of the errors; subpopbench: weight lambda for them"},
+     .help = "original: lambda extra copies of each misclassified sample; "
+             "subpopbench: weight lambda for it"},
     {"first_epochs", GN_REAL, offsetof(jtt_options, first_epochs), .fallback = "1", .min = 0,
      .max = 1e6, .flags = GN_TUNABLE | GN_OPEN_MIN, .help = "original: epochs of the first model"},
     {"first_share", GN_REAL, offsetof(jtt_options, first_share), .fallback = "0.5", .min = 0,
      .max = 1, .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX,
-     .help = "subpopbench: the first model's share of all steps"},
+     .help = "subpopbench: fraction of all steps that train the first model"},
     {"lambda", GN_REAL, offsetof(jtt_options, lambda), .fallback = "20", .min = 0, .max = 1e6,
-     .flags = GN_TUNABLE, .help = "extra copies (rounded), or the weight, of a sample in error"},
+     .flags = GN_TUNABLE,
+     .help = "extra copies (rounded), or the weight, of a misclassified sample"},
 };
 
 typedef struct jtt_state {
@@ -127,15 +129,16 @@ static gerne_status finish(gn_run *run)
     size_t count = gn_error_set(logits, run->y, run->n, run->classes, list);
     for (size_t i = 0; i < count; i++)
         state->errors[list[i]] = 1;
-    gn_log(run->ctx, GERNE_LOG_INFO, "jtt: the first model is wrong on %zu of %zu training samples",
-           count, run->n);
+    gn_log(run->ctx, GERNE_LOG_INFO,
+           "jtt: the first model misclassifies %zu of %zu training samples", count, run->n);
     return GERNE_OK;
 }
 
 const gn_method gn_method_jtt = {
     .name = "jtt",
     .paper = "Liu et al. 2021",
-    .summary = "trains twice; what the first model gets wrong counts more in the second",
+    .summary = "trains twice; samples that the first model misclassifies count more in "
+               "the second",
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

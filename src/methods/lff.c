@@ -1,4 +1,4 @@
-/* lff.c - learning from failure: a network that is made to lean on what is easy, and a second one
+/* lff.c - learning from failure: a network trained to rely on what is easy, and a second one
  * that learns from the samples on which the first fails. The second predicts (network 0). */
 #include "methods/rules.h"
 #include "methods/weighted.h"
@@ -15,13 +15,13 @@ typedef struct lff_options {
 static const gn_option options[] = {
     {"variant", GN_CHOICE, offsetof(lff_options, variant), .fallback = "original",
      .choices = "original|subpopbench",
-     .help = "original: running means of losses, relative to their class's largest; subpopbench: "
-             "the losses of the batch as they are"},
+     .help = "original: moving averages of losses, relative to the largest of the "
+             "class; subpopbench: the losses of the batch"},
     {"q", GN_REAL, offsetof(lff_options, q), .fallback = "0.7", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN,
      .help = "exponent of the generalised cross-entropy of the biased network"},
     {"rho", GN_REAL, offsetof(lff_options, rho), .fallback = "0.7", .min = 0, .max = 1,
-     .flags = GN_OPEN_MAX, .help = "original: memory of the running means"},
+     .flags = GN_OPEN_MAX, .help = "original: decay of the moving averages"},
 };
 
 typedef struct lff_state {
@@ -119,7 +119,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 const gn_method gn_method_lff = {
     .name = "lff",
     .paper = "Nam et al. 2020",
-    .summary = "learns from the samples on which a biased twin fails",
+    .summary = "upweights samples on which a biased network, trained alongside, fails",
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -21,7 +21,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 const gn_method gn_method_resampling = {
     .name = "resampling",
     .paper = "Idrissi et al. 2022",
-    .summary = "group-balanced batches",
+    .summary = "draws group-balanced batches",
     .attributes = GN_ATTRIBUTES_GROUPS,
     .state_size = sizeof(gn_extrapolation),
     .start = start,

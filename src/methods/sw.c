@@ -12,11 +12,13 @@ typedef struct sw_options {
 static const gn_option options[] = {
     {"c", GN_REAL, offsetof(sw_options, c), .fallback = "0.5", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
-     .help = "how far the batch goes from the data towards balance"},
+     .help = "how far the batch moves from the data (0) to balanced groups (1)"},
     {"beta", GN_REAL, offsetof(sw_options, beta), .fallback = "1", .min = -100, .max = 100,
-     .flags = GN_TUNABLE, .help = "as gerne's: the weights give the same expected loss"},
+     .flags = GN_TUNABLE,
+     .help = "extrapolation factor as in gerne: the weights give the same expected "
+             "loss"},
     {"beyond_bounds", GN_BOOL, offsetof(sw_options, beyond_bounds), .fallback = "false",
-     .help = "warn instead of refusing a beta outside its bounds"},
+     .help = "allow a beta outside its bounds, with a warning"},
 };
 
 typedef struct sw_state {
@@ -82,7 +84,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 const gn_method gn_method_sw = {
     .name = "sw",
     .paper = "GERNE, appendix B",
-    .summary = "one less biased batch, weighted to the same expected loss as gerne's",
+    .summary = "weights one less biased batch to the expected loss of gerne",
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -48,13 +48,14 @@ gerne_status gn_comparison_print(gerne_ctx *ctx, const gn_comparison *comparison
     GN_TRY(print_difference(ctx, "WGA difference", c->wga_difference, c->wga_ci95, out));
     GN_TRY(print_difference(ctx, "GBA difference", c->gba_difference, c->gba_ci95, out));
     if (c->wga_difference != 0)
-        GN_TRY(gn_text_add(ctx, out,
-                           "  gap = %llu sample%s: so many more right answers bring the "
-                           "%s file's WGA up to the other's\n",
-                           (unsigned long long)c->gap_samples, c->gap_samples == 1 ? "" : "s",
-                           c->wga_difference > 0 ? "second" : "first"));
+        GN_TRY(
+            gn_text_add(ctx, out,
+                        "  gap = %llu sample%s: as many more correct predictions would bring the "
+                        "%s file's WGA up to the other's\n",
+                        (unsigned long long)c->gap_samples, c->gap_samples == 1 ? "" : "s",
+                        c->wga_difference > 0 ? "second" : "first"));
     GN_TRY(gn_text_add(ctx, out,
-                       "  only the first is right on %llu samples, only the second on %llu "
+                       "  only the first is correct on %llu samples, only the second on %llu "
                        "(McNemar p = %.3g)\n",
                        (unsigned long long)c->all.only_first,
                        (unsigned long long)c->all.only_second, c->mcnemar));

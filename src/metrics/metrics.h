@@ -1,6 +1,6 @@
 /* metrics.h - the figures of a split: accuracies by group, class and on average, their intervals.
  *
- * docs/metrics.md gives each name its one meaning. Accuracies are fractions; what does not exist
+ * docs/metrics.md defines each name. Accuracies are fractions; what does not exist
  * (an empty group, a figure that needs probabilities) is NaN here and null in JSON. A group's id is
  * g = y * attributes + a; ties go to the lowest id.
  */

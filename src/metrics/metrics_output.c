@@ -145,7 +145,7 @@ static gerne_status print_figures(const table *t)
     GN_TRY(print_figure(t, "acc_avg", m->acc_avg, NULL, "all samples"));
     GN_TRY(print_figure(t, "adj_acc_avg", m->adj_acc_avg, NULL,
                         "groups weighted by their size in training"));
-    GN_TRY(print_figure(t, "worst_class", m->worst_class, NULL, "least recall of a class"));
+    GN_TRY(print_figure(t, "worst_class", m->worst_class, NULL, "lowest recall of a class"));
     GN_TRY(print_figure(t, "balanced_acc", m->balanced_acc, NULL, "mean recall of the classes"));
     GN_TRY(print_figure(t, "minority_acc", m->minority_acc, NULL,
                         m->minority_by_training

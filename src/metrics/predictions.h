@@ -1,4 +1,4 @@
-/* predictions.h - what a network said about a split, sample by sample.
+/* predictions.h - the predictions of a network on a split, sample by sample.
  *
  * Filled batch by batch, then handed to metrics.h:
  *

@@ -239,8 +239,8 @@ static gerne_status take_probabilities(reader *r)
     if (fabs(sum - 1) <= sum_slack)
         return GERNE_OK;
     gn_csv_fail(r->csv, GERNE_EDATA, -1, "the probabilities sum to %.6g, not to 1", sum);
-    gn_hint(r->ctx, "every column 'prob_...' is taken for a class; --classes A,B,... tells which "
-                    "classes there are");
+    gn_hint(r->ctx, "every column 'prob_...' counts as a class; --classes A,B,... names the "
+                    "classes");
     return GERNE_EDATA;
 }
 

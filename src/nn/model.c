@@ -6,26 +6,27 @@
 
 const gn_option gn_model_option_table[] = {
     {"arch", GN_TEXT, OPTION(arch), .fallback = "auto",
-     .help = "network, see 'gerne models'; auto: mlp for features, synthetic and c-mnist, resnet20 "
-             "for images below 64 pixels, else resnet18"},
+     .help = "network; 'gerne models' lists them; auto: mlp for features, synthetic "
+             "and c-mnist, resnet20 for images below 64 pixels, else resnet18"},
     {"hidden", GN_INTS, OPTION(hidden), .fallback = "100,100,100", .min = 1, .max = 1e6,
      .help = "widths of the hidden layers (mlp)"},
     {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,
-     .help = "start from this safetensors or PyTorch file; a head of another size is replaced"},
+     .help = "initial weights, a safetensors or PyTorch file; a head of another size is replaced"},
     {"variant", GN_CHOICE, OPTION(variant), .fallback = "v1.5", .choices = "v1.5|v1",
-     .help = "where a bottleneck block strides: in its 3x3 (v1.5) or first 1x1 convolution (v1)"},
+     .help = "convolution of a bottleneck block that has the stride: the 3x3 (v1.5) "
+             "or the first 1x1 (v1)"},
     {"stem", GN_CHOICE, OPTION(stem), .fallback = "imagenet", .choices = "imagenet|cifar",
-     .help = "how a ResNet begins: 7x7 stride 2 and pooling, or 3x3 for small images"},
+     .help = "first layers of a ResNet: 7x7 with stride 2 and pooling (imagenet), or "
+             "3x3 for small images (cifar)"},
     {"freeze", GN_CHOICE, OPTION(freeze), .fallback = "none", .choices = "none|body|head",
-     .help = "the part that is not trained"},
+     .help = "part of the network that is not trained"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
-     .help = "BatchNorm statistics: of each of two batches (separate), of both together (concat), "
-             "or the running ones, unchanged (frozen); auto is concat from scratch and frozen with "
-             "model.weights"},
+     .help = "BatchNorm statistics in training: of each of two batches (separate), of "
+             "both together (concat), or the running ones, fixed (frozen); auto: "
+             "concat from scratch, frozen with model.weights"},
     /* No fallback: a run that does not ask for it keeps the identity it had before. */
     {"dropout", GN_REAL, OPTION(dropout), .min = 0, .max = 1, .flags = GN_TUNABLE | GN_OPEN_MAX,
-     .help = "in training, the share of the last layer's inputs that is set to zero (0 when not "
-             "given)"},
+     .help = "dropout probability before the last layer, in training only (default: 0)"},
 };
 const size_t gn_model_option_count = sizeof gn_model_option_table / sizeof gn_model_option_table[0];
 

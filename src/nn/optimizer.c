@@ -9,22 +9,22 @@
 
 const gn_option gn_optimizer_option_table[] = {
     {"optimizer", GN_CHOICE, OPTION(optimizer), .fallback = "sgd", .choices = "sgd|adam|adamw",
-     .help = "the update rule"},
+     .help = "optimiser"},
     {"lr", GN_REAL, OPTION(lr), .fallback = "0.01", .min = 0, .max = 1e6,
      .flags = GN_TUNABLE | GN_LOG, .search_factor = 3.1622776601683795, /* half a decade */
-     .help = "learning rate; adam and adamw want a tenth of it"},
+     .help = "learning rate; adam and adamw usually need a tenth of sgd's"},
     {"momentum", GN_REAL, OPTION(momentum), .fallback = "0.9", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "momentum of sgd"},
     {"weight_decay", GN_REAL, OPTION(weight_decay), .fallback = "0", .min = 0, .max = 1e6,
      .flags = GN_TUNABLE | GN_LOG, .help = "weight decay: L2 in sgd and adam, decoupled in adamw"},
     {"schedule", GN_CHOICE, OPTION(schedule), .fallback = "constant",
-     .choices = "constant|linear|step|cosine", .help = "how the learning rate changes"},
+     .choices = "constant|linear|step|cosine", .help = "learning-rate schedule"},
     {"schedule_every", GN_INT, OPTION(schedule_every), .fallback = "10000", .min = 1, .max = 1e15,
-     .help = "steps between two changes of schedule step"},
+     .help = "schedule step: steps between two changes"},
     {"schedule_factor", GN_REAL, OPTION(schedule_factor), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_OPEN_MIN, .help = "what schedule step multiplies the rate by"},
+     .flags = GN_OPEN_MIN, .help = "schedule step: factor on the learning rate at each change"},
     {"clip", GN_REAL, OPTION(clip), .fallback = "0", .min = 0, .max = 1e9,
-     .help = "largest norm of the gradient; 0 is no limit"},
+     .help = "gradient clipping: maximum norm; 0 is no limit"},
 };
 const size_t gn_optimizer_option_count =
     sizeof gn_optimizer_option_table / sizeof gn_optimizer_option_table[0];

@@ -33,7 +33,7 @@ static gerne_status take(machine *m, size_t size, const unsigned char **out)
 {
     *out = NULL;
     if ((size_t)(m->end - m->at) < size)
-        return damaged(m, "it is cut short");
+        return damaged(m, "it is truncated");
     *out = m->at;
     m->at += size;
     return GERNE_OK;
@@ -281,7 +281,8 @@ static gerne_status check_list(machine *m)
 {
     gn_pickle_value *list;
     GN_TRY(top(m, &list));
-    return list->kind == GN_PICKLE_LIST ? GERNE_OK : damaged(m, "it appends to what is no list");
+    return list->kind == GN_PICKLE_LIST ? GERNE_OK
+                                        : damaged(m, "it appends to something that is not a list");
 }
 
 static gerne_status op_append(machine *m)
@@ -304,7 +305,7 @@ static gerne_status set_item(machine *m, const gn_pickle_value *key, const gn_pi
     gn_pickle_value *dict;
     GN_TRY(top(m, &dict));
     if (dict->kind != GN_PICKLE_DICT)
-        return damaged(m, "it sets items of what is no dictionary");
+        return damaged(m, "it sets items of something that is not a dictionary");
     gn_pickle_pair *pair;
     GN_TRY(gn_arena_alloc(m->ctx, m->arena, 1, sizeof *pair, &pair));
     *pair = (gn_pickle_pair){.key = key, .value = value};
@@ -344,7 +345,8 @@ static gerne_status memo_put(machine *m, size_t index_size)
     GN_TRY(take_number(m, index_size, &index));
     GN_TRY(top(m, &value));
     if (index >= VALUES_MAX)
-        return gn_fail(m->ctx, GERNE_EDATA, "the pickle remembers more than %d values", VALUES_MAX);
+        return gn_fail(m->ctx, GERNE_EDATA, "the memo of the pickle has more than %d values",
+                       VALUES_MAX);
     GN_TRY(gn_grow(m->ctx, &m->memo, &m->memo_capacity, (size_t)index + 1, sizeof(void *),
                    "a pickle's memo"));
     while (m->memo_count <= index)
@@ -368,7 +370,7 @@ static gerne_status memo_get(machine *m, size_t index_size)
     uint64_t index;
     GN_TRY(take_number(m, index_size, &index));
     if (index >= m->memo_count || !m->memo[index])
-        return damaged(m, "it recalls what it never remembered");
+        return damaged(m, "it reads a memo entry that was never stored");
     return push(m, m->memo[index]);
 }
 
@@ -417,7 +419,8 @@ static gerne_status op_build(machine *m)
     GN_TRY(top(m, &object));
     if (object->kind == GN_PICKLE_DICT && attributes->kind == GN_PICKLE_DICT)
         return GERNE_OK;
-    return gn_fail(m->ctx, GERNE_EDATA, "the pickle sets attributes of what is no dictionary");
+    return gn_fail(m->ctx, GERNE_EDATA,
+                   "the pickle sets attributes of something that is not a dictionary");
 }
 
 /* All opcodes have a name, so that a refusal can tell it; those without a function are refused. */

@@ -184,7 +184,7 @@ static gerne_status find_state(const reader *r, const gn_pickle_value *top,
         }
         *out = p->value;
     }
-    return *out ? GERNE_OK : gn_fail(r->ctx, GERNE_EDATA, "there are no tensors in it");
+    return *out ? GERNE_OK : gn_fail(r->ctx, GERNE_EDATA, "it has no tensors");
 }
 
 static gerne_status read_tensors(reader *r, gn_arena *scratch)
@@ -199,7 +199,7 @@ static gerne_status read_tensors(reader *r, gn_arena *scratch)
         if (p->value->kind != GN_PICKLE_TENSOR)
             continue;
         if (p->key->kind != GN_PICKLE_TEXT)
-            return gn_fail(r->ctx, GERNE_EDATA, "a tensor's name is not a text");
+            return gn_fail(r->ctx, GERNE_EDATA, "the name of a tensor is not a string");
         GN_TRY(add_tensor(r, &p->key->as.text, p->value->as.tensor));
     }
     return GERNE_OK;

@@ -91,7 +91,7 @@ static gerne_status read_type(reader *r, const json_t *json, gn_weight *weight)
     if (gn_weight_type_parse(name, &weight->type))
         return GERNE_OK;
     char safe[GN_SAFE_TEXT];
-    return gn_fail(r->ctx, GERNE_EDATA, "tensor '%s' has the dtype '%s', which is not read",
+    return gn_fail(r->ctx, GERNE_EDATA, "tensor '%s' has the dtype '%s', which is not supported",
                    weight->name, gn_safe_text(name, strlen(name), safe));
 }
 
@@ -136,12 +136,12 @@ static gerne_status check_tiling(reader *r)
             return gn_fail(r->ctx, GERNE_EDATA, "tensors '%s' and '%s' overlap",
                            r->spans[i - 1].name, s->name);
         if (s->begin > end)
-            return gn_fail(r->ctx, GERNE_EDATA, "%zu bytes before tensor '%s' belong to none",
+            return gn_fail(r->ctx, GERNE_EDATA, "%zu bytes before tensor '%s' belong to no tensor",
                            s->begin - end, s->name);
         end = s->end;
     }
     if (end != r->data_size)
-        return gn_fail(r->ctx, GERNE_EDATA, "%zu bytes after the last tensor belong to none",
+        return gn_fail(r->ctx, GERNE_EDATA, "%zu bytes after the last tensor belong to no tensor",
                        r->data_size - end);
     return GERNE_OK;
 }

@@ -51,7 +51,7 @@ static gerne_status add_tensor(gerne_ctx *ctx, json_t *header, gn_weight_type ty
         *offset > INT64_MAX)
         return gn_fail(ctx, GERNE_EUSAGE, "tensor '%s' has an impossible shape", tensor->name);
     if (strcmp(tensor->name, "__metadata__") == 0 || json_object_get(header, tensor->name))
-        return gn_fail(ctx, GERNE_EUSAGE, "the tensor name '%s' is taken", tensor->name);
+        return gn_fail(ctx, GERNE_EUSAGE, "the tensor name '%s' is used twice", tensor->name);
     json_t *shape = json_array();
     for (size_t d = 0; d < tensor->ndims; d++) {
         if (json_array_append_new(shape, json_integer(tensor->dims[d])) != 0) {

@@ -145,7 +145,7 @@ static gerne_status index_names(gerne_ctx *ctx, gn_weights *weights)
     for (size_t i = 1; i < weights->count; i++) {
         const char *name = weights->list[weights->by_name[i]].name;
         if (strcmp(name, weights->list[weights->by_name[i - 1]].name) == 0)
-            return gn_fail(ctx, GERNE_EDATA, "tensor '%s' is there twice", name);
+            return gn_fail(ctx, GERNE_EDATA, "tensor '%s' appears twice", name);
     }
     return GERNE_OK;
 }
@@ -162,8 +162,8 @@ static gerne_status read_any(gerne_ctx *ctx, const unsigned char *bytes, size_t 
     if (size > LENGTH && bytes[LENGTH] == '{')
         return gn_safetensors_read(ctx, bytes, size, weights);
     if (bytes[0] == PICKLE) {
-        gerne_status status = gn_fail(ctx, GERNE_EDATA, "a bare pickle is not read");
-        gn_hint(ctx, "save it anew with PyTorch 1.6 or later: torch.save(torch.load(OLD), NEW)");
+        gerne_status status = gn_fail(ctx, GERNE_EDATA, "a bare pickle is not supported");
+        gn_hint(ctx, "save it again with PyTorch 1.6 or later: torch.save(torch.load(OLD), NEW)");
         return status;
     }
     gerne_status status =

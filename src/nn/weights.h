@@ -7,7 +7,7 @@
  *     gn_weights_close(weights);
  *
  * A gn_weights owns its names, strings and the mapped file; everything that the getters return is
- * borrowed from it. Opening reads only headers; the file must not be cut short while it is open.
+ * borrowed from it. Opening reads only headers; the file must not be truncated while it is open.
  */
 #ifndef GN_NN_WEIGHTS_H
 #define GN_NN_WEIGHTS_H

@@ -95,7 +95,9 @@ static void check_head(matcher *m)
         return;
     char theirs[GN_SHAPE_TEXT], ours[GN_SHAPE_TEXT];
     const gn_wanted *head = m->match.head;
-    gn_log(m->ctx, GERNE_LOG_INFO, "'%s': the head '%s' is %s there and %s here: it starts fresh",
+    gn_log(m->ctx, GERNE_LOG_INFO,
+           "'%s': the head '%s' is %s in the file and %s in the network: it is "
+           "initialised at random",
            m->weights->source, head->name,
            gn_shape_text(m->match.theirs->dims, m->match.theirs->ndims, theirs),
            gn_shape_text(head->dims, head->ndims, ours));
@@ -158,7 +160,7 @@ static gerne_status report(matcher *m)
         status = gn_fail(m->ctx, GERNE_EDATA, "'%s' does not fit the network: tensors %s",
                          m->weights->source, text.bytes);
         if (m->taken == 0)
-            gn_hint(m->ctx, "no name fits: the file seems to be of another architecture");
+            gn_hint(m->ctx, "no tensor name matches: the file seems to be of another architecture");
     }
     gn_text_free(&text);
     return status;

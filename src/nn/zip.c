@@ -55,8 +55,8 @@ static gerne_status find_end(const archive *a, const unsigned char **out)
             return GERNE_OK;
         }
     }
-    gerne_status status =
-        gn_fail(a->ctx, GERNE_EDATA, "the zip archive has no end: it is cut short or damaged");
+    gerne_status status = gn_fail(a->ctx, GERNE_EDATA,
+                                  "the zip archive has no end record: it is truncated or damaged");
     gn_hint(a->ctx, "copy or download the file again");
     return status;
 }
@@ -74,7 +74,7 @@ static gerne_status find_directory(const archive *a, directory *out)
             return gn_fail(a->ctx, GERNE_EDATA, "the zip archive lacks its zip64 locator");
         uint64_t offset = number(locator + 8, 8);
         if (!fits(a, offset, END64_SIZE) || number(a->bytes + offset, 4) != end64_mark)
-            return gn_fail(a->ctx, GERNE_EDATA, "the zip archive's zip64 locator points nowhere");
+            return gn_fail(a->ctx, GERNE_EDATA, "the zip archive's zip64 locator is invalid");
         const unsigned char *end64 = a->bytes + offset;
         *out = (directory){.entries = number(end64 + 32, 8),
                            .size = number(end64 + 40, 8),
@@ -130,7 +130,7 @@ static gerne_status locate(const archive *a, const central *c, gn_zip_entry *ent
         return gn_fail(a->ctx, GERNE_EDATA, "zip entry '%s' has two different names", name);
     uint64_t data = c->offset + LOCAL_SIZE + name_size + extra_size;
     if (!fits(a, data, c->size))
-        return gn_fail(a->ctx, GERNE_EDATA, "zip entry '%s' is cut short", name);
+        return gn_fail(a->ctx, GERNE_EDATA, "zip entry '%s' is truncated", name);
     entry->bytes = a->bytes + data;
     entry->size = (size_t)c->size;
     return GERNE_OK;
@@ -146,7 +146,7 @@ static gerne_status read_entry(const archive *a, const unsigned char *at, size_t
     size_t name_size = (size_t)number(at + 28, 2), extra_size = (size_t)number(at + 30, 2);
     *taken = CENTRAL_SIZE + name_size + extra_size + (size_t)number(at + 32, 2);
     if (*taken > left)
-        return gn_fail(a->ctx, GERNE_EDATA, "the zip archive's directory is cut short");
+        return gn_fail(a->ctx, GERNE_EDATA, "the zip archive's directory is truncated");
     *entry = (gn_zip_entry){.name = (const char *)at + CENTRAL_SIZE, .name_size = name_size};
     central c = {
         .packed = number(at + 20, 4), .size = number(at + 24, 4), .offset = number(at + 42, 4)};
@@ -184,7 +184,8 @@ static gerne_status read_directory(const archive *a, const directory *d, gn_zip 
         left -= taken;
     }
     if (left > 0)
-        return gn_fail(a->ctx, GERNE_EDATA, "the zip archive's directory has more than it counts");
+        return gn_fail(a->ctx, GERNE_EDATA,
+                       "the zip archive's directory has more entries than it declares");
     return GERNE_OK;
 }
 
@@ -202,7 +203,7 @@ gerne_status gn_zip_open(gerne_ctx *ctx, const unsigned char *bytes, size_t size
         const gn_zip_entry *entry = &out->entries[i];
         if (compare_entries(entry - 1, entry) == 0) {
             char safe[GN_SAFE_TEXT];
-            return gn_fail(ctx, GERNE_EDATA, "zip entry '%s' is there twice",
+            return gn_fail(ctx, GERNE_EDATA, "zip entry '%s' appears twice",
                            gn_safe_text(entry->name, entry->name_size, safe));
         }
     }
@@ -243,6 +244,6 @@ gerne_status gn_zip_check_stored(gerne_ctx *ctx, const gn_zip_entry *entry)
         return GERNE_OK;
     gerne_status status = gn_fail(ctx, GERNE_EDATA, "zip entry '%s' is compressed or encrypted",
                                   gn_safe_text(entry->name, entry->name_size, safe));
-    gn_hint(ctx, "torch.save does neither; give its file as it was written");
+    gn_hint(ctx, "torch.save does neither; use the file as it was written");
     return status;
 }

@@ -161,11 +161,11 @@ void gn_beta_axis_draw(gn_page *page, const gn_beta_axis *axis)
         double at = gn_scale_at(&scale, axis->chosen);
         gn_page_add(page,
                     "<line class=\"stem\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><circle "
-                    "class=\"dot c1\" cx=\"%.1f\" cy=\"%d\" r=\"6\"><title>chosen: beta = "
-                    "%s</title></circle>",
+                    "class=\"dot c1\" cx=\"%.1f\" cy=\"%d\" r=\"6\"><title>configured: beta "
+                    "= %s</title></circle>",
                     at, at, BETA_Y - 32, BETA_Y, at, BETA_Y - 34,
                     gn_show_number(axis->chosen).text);
-        snprintf(words, sizeof words, "chosen: %s", gn_show_number(axis->chosen).text);
+        snprintf(words, sizeof words, "configured: %s", gn_show_number(axis->chosen).text);
         draw_words(page, at, BETA_Y - 46, "strong", words);
     }
     gn_page_add(page, "</svg>");

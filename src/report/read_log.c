@@ -197,7 +197,7 @@ gerne_status gn_read_log(gn_run_record *run)
     GN_TRY(status);
     fill_from_start(run);
     if (run->damaged_lines)
-        GN_TRY(gn_run_note(run, "%llu damaged line%s of log.jsonl %s left out.",
+        GN_TRY(gn_run_note(run, "%llu damaged line%s of log.jsonl %s ignored.",
                            (unsigned long long)run->damaged_lines,
                            run->damaged_lines == 1 ? "" : "s",
                            run->damaged_lines == 1 ? "was" : "were"));

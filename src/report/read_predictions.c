@@ -25,8 +25,9 @@ gerne_status gn_read_predictions(gn_run_record *run)
     if (!run->results)
         return GERNE_OK; /* left by an earlier end, perhaps */
     if (!gn_path_exists(path))
-        return gn_run_note(run, "predictions.csv is missing: there is no confusion and no paired "
-                                "comparison.");
+        return gn_run_note(run,
+                           "predictions.csv is missing: there is no confusion table and no paired "
+                           "comparison.");
     const gn_prediction_columns columns = {
         .y = "y",
         .a = has_attributes(run) ? "a" : NULL,
@@ -44,8 +45,7 @@ gerne_status gn_read_predictions(gn_run_record *run)
     gn_prediction_file_free(&run->predictions);
     if (status != GERNE_EDATA)
         return status;
-    return gn_run_note(run, "predictions.csv is damaged and ignored: %s.",
-                       gerne_message(run->ctx));
+    return gn_run_note(run, "predictions.csv is damaged and ignored: %s.", gerne_message(run->ctx));
 }
 
 /* ---- errors/<index>_<y>_<a>_<pred>.png ---- */

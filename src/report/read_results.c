@@ -30,7 +30,7 @@ static gerne_status copy_names(gn_run_record *run, const json_t *list, const cha
     for (size_t i = 0; i < size; i++) {
         const char *name = json_string_value(json_array_get(list, i));
         if (!name)
-            return damaged(run, "a name is not a text");
+            return damaged(run, "a name is not a string");
         (*out)[i] = name;
     }
     return GERNE_OK;
@@ -79,7 +79,7 @@ static gerne_status read_group(gn_run_record *run, const json_t *group, gn_split
 {
     uint64_t y = whole(group, "y"), a = whole(group, "a");
     if (y >= run->classes || a >= run->attributes)
-        return damaged(run, "a group lies outside of the classes and attributes");
+        return damaged(run, "a group is outside the classes and attributes");
     gn_group_record *g = &out->groups[y * run->attributes + a];
     g->n = whole(group, "n");
     g->correct = whole(group, "correct");
@@ -187,7 +187,8 @@ static gerne_status note_missing_figures(gn_run_record *run)
                 {"the mean accuracy of the groups", run->test.gba},
                 {"the average accuracy", run->test.acc_avg}};
     if (!run->test.there)
-        return gn_run_note(run, "The test split is empty: there is nothing to judge the model on.");
+        return gn_run_note(run,
+                           "The test split is empty: there is nothing to evaluate the model on.");
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
         if (!isfinite(list[i].value))
             GN_TRY(gn_run_note(run, "Not a number on the test split: %s (shown as n/a).",
@@ -196,7 +197,7 @@ static gerne_status note_missing_figures(gn_run_record *run)
     for (size_t g = 0; g < (size_t)run->classes * run->attributes; g++)
         empty += run->test.groups[g].n == 0;
     if (empty)
-        return gn_run_note(run, "%zu of %zu groups have no test samples and are left out.", empty,
+        return gn_run_note(run, "%zu of %zu groups have no test samples and are ignored.", empty,
                            (size_t)run->classes * run->attributes);
     return GERNE_OK;
 }

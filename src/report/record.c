@@ -129,8 +129,8 @@ gerne_status gn_record_kind(gerne_ctx *ctx, const char *path, bool *is_study)
     }
     if (has(path, "ledger.sqlite")) {
         gn_fail(ctx, GERNE_EUSAGE, "the study in '%s' has no study.json yet", path);
-        gn_hint(ctx, "it is written when the study ends or is interrupted; start it again to "
-                     "go on");
+        gn_hint(ctx, "it is written when the study ends or is interrupted; run the same "
+                     "command again to resume it");
         return GERNE_EUSAGE;
     }
     gn_fail(ctx, GERNE_EUSAGE,
@@ -156,7 +156,7 @@ static gerne_status read_config(gn_run_record *run)
     const char *path;
     GN_TRY(gn_record_path(run, "config.yaml", &path));
     if (!gn_path_exists(path))
-        return gn_run_note(run, "config.yaml is missing: what was asked is known only in part.");
+        return gn_run_note(run, "config.yaml is missing: the configuration is known only in part.");
     GN_TRY(gn_file_read(run->ctx, path, CONFIG_LIMIT, &run->config_text));
     return gn_settings_parse(run->ctx, run->config_text.bytes ? run->config_text.bytes : "",
                              run->config_text.size, path, &run->config);
@@ -168,12 +168,10 @@ static gerne_status say_unfinished(gn_run_record *run)
         return GERNE_OK;
     run->running = in_use(run->path);
     if (run->running)
-        return gn_run_note(run,
-                           "The run is still going: this is what there was when the report was "
-                           "written. Write it again when the run has ended.");
-    return gn_run_note(run,
-                       "The run has not finished (no results.json): it was stopped, or it failed. "
-                       "'gerne train --resume' resumes it where it stopped.");
+        return gn_run_note(run, "The run is still running: this is its state when the report was "
+                                "written. Write the report again when the run has ended.");
+    return gn_run_note(run, "The run has not finished (no results.json): it was stopped, or it "
+                            "failed. 'gerne train --resume' resumes it.");
 }
 
 gn_state_words gn_run_state(const gn_run_record *run)

@@ -73,10 +73,10 @@ static gerne_status compare_data(gerne_ctx *ctx, const gn_run_record *first,
         what = "the fingerprints of their data";
     if (!what)
         return GERNE_OK;
-    gn_fail(ctx, GERNE_EUSAGE, "the runs '%s' and '%s' saw different data: %s differ", first->path,
+    gn_fail(ctx, GERNE_EUSAGE, "the runs '%s' and '%s' have different data: %s differ", first->path,
             other->path, what);
-    gn_hint(ctx, "compare runs of one dataset (same data.* keys); write one report for each of "
-                 "the others");
+    gn_hint(ctx, "compare runs on one dataset (same data.* keys), and write a separate "
+                 "report for the others");
     return GERNE_EUSAGE;
 }
 
@@ -148,8 +148,9 @@ static void add_body(gn_page *page, report *r)
         gn_section_comparison(page, r->runs, r->run_count);
     }
     gn_page_add(page,
-                "<footer>Written by gerne %s. This file is complete in itself: it loads "
-                "nothing from anywhere.</footer>\n</main>\n<script>\n%s</script>\n</body>\n"
+                "<footer>Written by gerne %s. This file is self-contained: it loads "
+                "nothing from "
+                "elsewhere.</footer>\n</main>\n<script>\n%s</script>\n</body>\n"
                 "</html>\n",
                 gerne_version(), gn_report_script);
 }
@@ -280,7 +281,7 @@ gerne_status gn_report_write_summary(gerne_ctx *ctx, const char *const *paths, s
     if (summary)
         *summary = NULL;
     if (count == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "there is nothing to report on: no run and no study");
+        return gn_fail(ctx, GERNE_EUSAGE, "nothing to report on: no run or study given");
     gerne_status status = make(&r, paths, count, out_path, summary);
     for (size_t i = 0; i < r.run_count; i++)
         gn_run_record_free(&r.runs[i]);

@@ -29,13 +29,13 @@ static void add_verdict(gn_page *page, const gn_run_record *runs, size_t count)
         gn_page_add(page, "<p class=\"verdict\">None of the %zu runs has results</p>\n", count);
         return;
     }
-    gn_page_add(page, "<p class=\"verdict\">The best worst group is that of ");
+    gn_page_add(page, "<p class=\"verdict\">Best worst-group accuracy: ");
     gn_page_text(page, best->name);
-    gn_page_add(page, ": %s", gn_show_percent(best->test.wga, 1).text);
+    gn_page_add(page, " with %s", gn_show_percent(best->test.wga, 1).text);
     if (isfinite(best->test.wga_lo))
         gn_page_add(page, " <span>(95" GN_NARROW_SPACE "%% interval %s)</span>",
                     gn_interval_words(best->test.wga_lo, best->test.wga_hi).text);
-    gn_page_add(page, "</p>\n<p class=\"lead\">Beside it: ");
+    gn_page_add(page, "</p>\n<p class=\"lead\">The others: ");
     for (size_t i = 0; i < count && i < 12; i++) {
         if (&runs[i] == best)
             continue;
@@ -96,12 +96,13 @@ static void add_table(gn_page *page, const gn_run_record *runs, size_t count)
             least = fmin(least, end);
     }
     gn_scale scale = gn_whisker_scale(least);
-    gn_page_add(page, "<h2>Side by side</h2>\n<div class=\"scroll\"><table><thead><tr><th>run</th>"
+    gn_page_add(page, "<h2>Comparison</h2>\n<div class=\"scroll\"><table><thead><tr><th>run</th>"
                       "<th class=\"n\">worst group <small>95 %% interval</small></th>"
                       "<th class=\"plotcell\">");
     gn_whisker_head(page, &scale);
     gn_page_add(page, "</th><th class=\"n\">mean of groups <small>95 %% interval</small></th>"
-                      "<th class=\"n\">all samples</th><th>chosen by</th></tr></thead><tbody>\n");
+                      "<th class=\"n\">all samples</th><th>selected "
+                      "by</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < count; i++)
         add_row(page, &runs[i], &scale, &runs[i] == best);
     gn_page_add(page, "</tbody></table></div>\n");
@@ -147,15 +148,17 @@ static void add_remarks(gn_page *page, const gn_run_record *runs, size_t count)
             add_diverged(page, &runs[i]);
     if (oracle && oracle < count)
         gn_page_add(page,
-                    "<li>%zu of %zu runs chose their checkpoint on the test split (oracle): "
-                    "their figures flatter them beside the others.</li>",
+                    "<li>%zu of %zu runs selected their checkpoint on the test split "
+                    "(oracle): their figures are optimistic compared with the others.</li>",
                     oracle, count);
     if (unfinished)
-        gn_page_add(page, "<li>%zu of %zu runs %s not finished and shown as far as they got.</li>",
+        gn_page_add(page,
+                    "<li>%zu of %zu runs %s not finished and shown up to their last "
+                    "evaluation.</li>",
                     unfinished, count, unfinished == 1 ? "is" : "are");
     if (unknown)
         gn_page_add(page,
-                    "<li>%zu of %zu runs do not tell which data they saw: whether they are "
+                    "<li>%zu of %zu runs do not record their data: whether they are "
                     "comparable could not be checked.</li>",
                     unknown, count);
     gn_page_add(page, "</ul>\n");
@@ -198,7 +201,8 @@ static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
         warned += runs[i].warnings.count > 0;
     if (!warned)
         return;
-    gn_page_add(page, "<p class=\"note\">! marks a run that warned:</p>\n<ul class=\"warned note\">");
+    gn_page_add(page,
+                "<p class=\"note\">! marks a run that warned:</p>\n<ul class=\"warned note\">");
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < runs[i].warnings.count && k < GN_WARNINGS_SHOWN; k++)
             add_warning(page, runs, count, i, runs[i].warnings.items[k]);
@@ -221,7 +225,7 @@ static void add_pair_row(gn_page *page, const gn_run_record *run)
     gn_page_text(page, run->name);
     gn_page_add(page, "</td>");
     if (!run->is_paired) {
-        gn_page_add(page, "<td colspan=\"4\"><small>not paired: predictions are missing or of "
+        gn_page_add(page, "<td colspan=\"4\"><small>not paired: the predictions are missing or on "
                           "other samples</small></td></tr>");
         return;
     }
@@ -240,7 +244,7 @@ static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
         others += runs[i].results != NULL;
     if (!samples || !others)
         return;
-    gn_page_add(page, "<h2>Differences, sample by sample</h2>\n<p>Each run minus ");
+    gn_page_add(page, "<h2>Paired differences</h2>\n<p>Each run minus ");
     gn_page_text(page, first->name);
     gn_page_add(page,
                 ", on the same %s test samples, in percentage points.</p>\n"
@@ -254,8 +258,8 @@ static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
             add_pair_row(page, &runs[i]);
     gn_page_add(page,
                 "</tbody></table></div><p class=\"note\">Intervals: %d paired resamples within "
-                "the groups. p: exact McNemar test over all samples. The seed of training is not "
-                "part of either.</p>\n",
+                "the groups. p: exact McNemar test over all samples. Neither covers the "
+                "variation over training seeds.</p>\n",
                 (int)GN_RESAMPLES);
 }
 
@@ -304,7 +308,7 @@ static void add_curve(gn_page *page, gn_arena *arena, const gn_run_record *runs,
 
 static void add_curves(gn_page *page, const gn_run_record *runs, size_t count)
 {
-    gn_page_add(page, "<h2>Over time</h2>\n<div class=\"pair\">");
+    gn_page_add(page, "<h2>Training curves</h2>\n<div class=\"pair\">");
     add_curve(page, runs[0].arena, runs, count, "val/wga", "Worst group on validation");
     add_curve(page, runs[0].arena, runs, count, "val/gba", "Mean of groups on validation");
     gn_page_add(page, "</div>\n");
@@ -377,11 +381,11 @@ static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
     size_t shown = page->status == GERNE_OK ? find_least(runs, count, list) : 0;
     if (shown) {
         gn_page_add(page,
-                    "<h2>Groups</h2>\n<p>%s The stronger the colour, the worse; outlined is each "
-                    "run's worst "
-                    "group.</p>\n<div class=\"scroll\"><table class=\"heat\"><thead><tr><th>"
+                    "<h2>Groups</h2>\n<p>%s The stronger the colour, the lower the accuracy; "
+                    "the worst group of each run is outlined.</p>\n<div "
+                    "class=\"scroll\"><table class=\"heat\"><thead><tr><th>"
                     "</th>",
-                    shown < groups ? "The groups that some run does worst on." : "");
+                    shown < groups ? "The groups on which some run is worst." : "");
         for (size_t i = 0; i < count; i++)
             if (runs[i].test.there) {
                 gn_page_add(page, "<th>");
@@ -410,7 +414,7 @@ void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count)
     add_paired(page, runs, count);
     add_groups(page, runs, count);
     add_curves(page, runs, count);
-    gn_page_add(page, "<h2>Every run by itself</h2>\n");
+    gn_page_add(page, "<h2>Each run in detail</h2>\n");
     for (size_t i = 0; i < count; i++) {
         gn_page_add(page, "<details class=\"run\"><summary>");
         gn_page_text(page, runs[i].name);

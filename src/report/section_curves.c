@@ -62,7 +62,7 @@ static void mark_step(gn_plot *plot, const gn_run_record *run)
     const gn_stage_record *stage = &run->stages[run->stage_count - 1];
     if (!d->there) {
         plot->mark = run->selection.step;
-        plot->mark_label = "chosen checkpoint";
+        plot->mark_label = "selected checkpoint";
     } else if (isfinite(d->step) && d->stage && strcmp(d->stage, stage->name) == 0) {
         plot->mark = d->step; /* after the last evaluation */
         plot->x.max = fmax(d->step, gn_curves_at(&stage->curves, 0, stage->curves.rows - 1));
@@ -94,14 +94,14 @@ static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves 
     add_line(l, curves, "val/acc_avg", "all samples", 100, 2, false);
     bool test = add_line(l, curves, "test/wga", "worst group, test", 100, 1, true);
     add_line(l, curves, "test/gba", "mean of groups, test", 100, 0, true);
-    gn_plot plot = plot_of(l, "Worst group and means on validation", "accuracy", "%");
+    gn_plot plot = plot_of(l, "Worst-group and mean accuracy on validation", "accuracy", "%");
     plot.y.max = 100;
     if (last)
         mark_step(&plot, run);
     if (test)
         plot.note = run->selection.oracle
-                        ? "Dashed: the test split, on which the checkpoint was chosen (oracle)."
-                        : "Dashed: the test split, logged on request and not used for choosing.";
+                        ? "Dashed: the test split, on which the checkpoint was selected (oracle)."
+                        : "Dashed: the test split, logged on request and not used for selection.";
     gn_plot_draw(l->page, &plot);
 }
 
@@ -164,13 +164,14 @@ static void draw_groups(lines *l, const gn_run_record *run, const gn_curves *cur
         add_line(l, curves, column, strong ? names[i] : NULL, 100, strong ? colours[i] : GN_GREY,
                  false);
     }
-    gn_plot plot = plot_of(l, "Every group on validation", "accuracy", "%");
+    gn_plot plot = plot_of(l, "Accuracy of every group on validation", "accuracy", "%");
     plot.y.max = 100;
     mark_step(&plot, run);
     if (count > coloured)
-        plot.note = run->results
-                        ? "In colour: the worst groups at the chosen checkpoint. Grey: all others."
-                        : "In colour: the worst groups at the last evaluation. Grey: all others.";
+        plot.note =
+            run->results
+                ? "In colour: the worst groups at the selected checkpoint. Grey: all others."
+                : "In colour: the worst groups at the last evaluation. Grey: all others.";
     gn_plot_draw(l->page, &plot);
 }
 
@@ -204,11 +205,11 @@ void gn_section_curves(gn_page *page, gn_run_record *run)
         page->status = gn_alloc(page->ctx, 1, sizeof *l, "curves", &l);
     if (page->status == GERNE_OK) {
         *l = (lines){.page = page, .arena = arena};
-        gn_page_add(page, "<h2>Over time</h2>\n");
+        gn_page_add(page, "<h2>Training curves</h2>\n");
         size_t last = run->stage_count - 1;
         draw_stage(l, run, &run->stages[last], true);
         for (size_t i = 0; i < last; i++) {
-            gn_page_add(page, "<details><summary>The stage before: ");
+            gn_page_add(page, "<details><summary>Earlier stage: ");
             gn_page_text(page, run->stages[i].name);
             gn_page_add(page, "</summary>");
             draw_stage(l, run, &run->stages[i], false);

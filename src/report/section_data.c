@@ -17,8 +17,8 @@ static void add_words(gn_page *page, const gn_run_record *run, const gn_associat
     static const char *const words[] = {"Hardly biased", "Biased", "Strongly biased"};
     if (s->degrees == 0) {
         gn_page_add(page,
-                    "<p>%s training samples of %u classes; there is no second attribute "
-                    "that could give the class away.</p>\n",
+                    "<p>%s training samples of %u classes; there is no attribute that could "
+                    "predict the class.</p>\n",
                     gn_show_count(s->n).text, run->classes);
         return;
     }
@@ -146,13 +146,14 @@ static void add_shares(gn_page *page, const gn_run_record *run, const class_shar
     for (uint32_t y = 0; y < run->classes; y++)
         bins[(int)fmin(shares[y].share * BINS, BINS - 1)]++;
     gn_page_add(page, "<div class=\"pair\">");
-    gn_bars_draw(page, &(gn_bars){.title = "How one-sided the classes are",
+    gn_bars_draw(page, &(gn_bars){.title = "Imbalance within the classes",
                                   .x_label = "share of a class's largest group",
                                   .y_label = "classes",
                                   .edges = edges,
                                   .values = bins,
                                   .count = BINS});
-    gn_page_add(page, "<figure><figcaption>The most one-sided classes</figcaption><table><thead>"
+    gn_page_add(page, "<figure><figcaption>The most imbalanced "
+                      "classes</figcaption><table><thead>"
                       "<tr><th>class</th><th>largest group</th><th class=\"n\">share</th></tr>"
                       "</thead><tbody>");
     for (uint32_t i = 0; i < run->classes && i < GN_ROWS_SHOWN / 2; i++) {
@@ -188,7 +189,7 @@ void gn_section_data(gn_page *page, gn_run_record *run)
                                      &association);
     if (page->status != GERNE_OK)
         return;
-    gn_page_add(page, "<h2>The training data</h2>\n");
+    gn_page_add(page, "<h2>Training data</h2>\n");
     add_words(page, run, &association);
     if (run->classes <= GN_HEAT_SIDE && run->attributes <= GN_HEAT_SIDE)
         add_heat_table(page, run);
@@ -204,23 +205,22 @@ static void add_pseudo(gn_page *page, const json_t *pseudo)
 {
     if (!json_is_object(pseudo))
         return;
-    gn_page_add(
-        page,
-        "<p>The attributes were guessed: %s training samples that a biased model finds hard "
-        "(t = %s) are each class\xE2\x80\x99s second group.",
-        gn_show_whole(gn_json_real(pseudo, "n")).text,
-        gn_show_number(gn_json_real(pseudo, "t")).text);
+    gn_page_add(page,
+                "<p>The attributes were estimated: %s training samples that a biased "
+                "model finds hard (t = %s) form a pseudo-group of their class.",
+                gn_show_whole(gn_json_real(pseudo, "n")).text,
+                gn_show_number(gn_json_real(pseudo, "t")).text);
     if (isfinite(gn_json_real(pseudo, "precision")))
         gn_page_add(page,
-                    " Beside the true minority, which training does not see: precision %s, recall "
-                    "%s.",
+                    " Compared with the true minority, which training does not see: "
+                    "precision %s, recall %s.",
                     gn_show_percent(gn_json_real(pseudo, "precision"), 1).text,
                     gn_show_percent(gn_json_real(pseudo, "recall"), 1).text);
     gn_page_add(page, "</p>\n");
 }
 
-static void add_binding(gn_page *page, const gn_run_record *run, const json_t *bounds, bool guessed,
-                        double upper)
+static void add_binding(gn_page *page, const gn_run_record *run, const json_t *bounds,
+                        const json_t *pseudo, double upper)
 {
     const json_t *binding = json_object_get(bounds, "binding");
     double y = gn_json_real(binding, "y"), a = gn_json_real(binding, "a");
@@ -228,14 +228,18 @@ static void add_binding(gn_page *page, const gn_run_record *run, const json_t *b
         return;
     gn_page_add(page, "<p class=\"note\">At the bound %s the share of ",
                 gn_show_number(upper).text);
-    if (guessed) {
+    if (json_is_object(pseudo)) {
+        const char *name =
+            json_string_value(json_array_get(json_object_get(pseudo, "names"), (size_t)a));
         gn_page_text(page, run->class_names[(size_t)y]);
-        gn_page_add(page, ", %s samples,", a == 0 ? "easy" : "hard");
+        gn_page_add(page, ", ");
+        gn_page_text(page, name ? name : "guessed");
+        gn_page_add(page, " samples,");
     } else if (a < run->attributes) {
         size_t group = (size_t)y * run->attributes + (size_t)a;
         gn_page_group(page, run, group, true);
     }
-    gn_page_add(page, " in what the loss simulates reaches 0: that is the group that binds.</p>\n");
+    gn_page_add(page, " in the extrapolated loss reaches 0: it is the binding group.</p>\n");
 }
 
 void gn_section_beta(gn_page *page, gn_run_record *run)
@@ -248,12 +252,13 @@ void gn_section_beta(gn_page *page, gn_run_record *run)
         return;
     gn_json_range(bounds, "interval", &axis.lower, &axis.upper);
     gn_page_add(page,
-                "<h2>How far the loss extrapolates</h2>\n<p>\xCE\xB2 = %s with c = %s. At "
+                "<h2>Extrapolation factor \xCE\xB2 and its bounds</h2>\n<p>\xCE\xB2 = %s "
+                "with c = %s. At "
                 "\xCE\xB2 = " GN_MINUS "1 training follows the bias of the data, at 0 the "
-                "less biased batches, at %s all groups of a class weigh the same.</p>\n",
+                "less biased batches, at %s all groups of a class have the same weight.</p>\n",
                 gn_show_number(axis.chosen).text, gn_show_number(gn_json_real(bounds, "c")).text,
                 gn_show_number(axis.balanced).text);
     add_pseudo(page, pseudo);
     gn_beta_axis_draw(page, &axis);
-    add_binding(page, run, bounds, json_is_object(pseudo), axis.upper);
+    add_binding(page, run, bounds, pseudo, axis.upper);
 }

@@ -1,4 +1,4 @@
-/* section_groups.c - the groups with their intervals, confusion by group, pictures of mistakes. */
+/* section_groups.c - the groups with their intervals, confusion by group, images of errors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,9 +193,8 @@ static void add_confusion_table(gn_page *page, const gn_run_record *run, const c
     gn_page_add(page, "</tr></thead><tbody>");
     for (size_t i = 0; i < c->count; i++)
         add_confusion_row(page, run, c, i);
-    gn_page_add(page, "</tbody></table></div><p class=\"note\">Test samples of each group by the "
-                      "class they were taken for. Outlined: the right class; orange: "
-                      "mistakes.</p>\n");
+    gn_page_add(page, "</tbody></table></div><p class=\"note\">Test samples of each group by "
+                      "predicted class. Outlined: the true class; orange: errors.</p>\n");
 }
 
 /* The classes a group was most often taken for, in words. */
@@ -227,7 +226,7 @@ static void add_mistaken(gn_page *page, const gn_run_record *run, const confusio
 static void add_confusion_list(gn_page *page, const gn_run_record *run, const confusion *c)
 {
     gn_page_add(page, "<div class=\"scroll\"><table><thead><tr><th>group</th><th class=\"n\">"
-                      "wrong</th><th>most often taken for</th></tr></thead><tbody>");
+                      "wrong</th><th>most often predicted as</th></tr></thead><tbody>");
     for (size_t i = 0; i < c->count; i++) {
         const gn_group_record *g = &run->test.groups[c->ids[i]];
         gn_page_add(page, "<tr><td class=\"name\">");
@@ -250,7 +249,7 @@ void gn_section_confusion(gn_page *page, gn_run_record *run)
     if (page->status == GERNE_OK)
         page->status = count_confusion(run, &c);
     if (page->status == GERNE_OK && c.count) {
-        gn_page_add(page, "<h2>What they are taken for</h2>\n");
+        gn_page_add(page, "<h2>Confusion by group</h2>\n");
         if (c.count == GN_ROWS_SHOWN)
             gn_page_add(page, "<p>The %d worst groups, worst first.</p>\n", (int)GN_ROWS_SHOWN);
         if (run->classes <= GN_HEAT_SIDE)
@@ -277,16 +276,16 @@ void gn_section_pictures(gn_page *page, gn_run_record *run)
         return;
     const gn_picture_record *first = &run->pictures[0];
     size_t group = (size_t)first->y * run->attributes + first->a;
-    gn_page_add(page, "<h2>Mistakes in the worst group</h2>\n<p>Test images of ");
+    gn_page_add(page, "<h2>Errors in the worst group</h2>\n<p>Test images of ");
     gn_page_group(page, run, group, true);
-    gn_page_add(page, " that were taken for something else, the surest mistakes of the model.</p>\n"
+    gn_page_add(page, " that the model misclassifies with the highest confidence.</p>\n"
                       "<ul class=\"pictures\">");
     for (size_t i = 0; i < run->picture_count; i++) {
         const gn_picture_record *p = &run->pictures[i];
         gn_page_add(page, "<li><img%s alt=\"test image %llu\" src=\"data:image/png;base64,",
                     is_tiny(p) ? " class=\"tiny\"" : "", (unsigned long long)p->index);
         gn_page_base64(page, p->png.bytes, p->png.size);
-        gn_page_add(page, "\"><span>taken for ");
+        gn_page_add(page, "\"><span>predicted as ");
         gn_page_text_cut(page, run->class_names[p->pred], 60);
         gn_page_add(page, "</span><small>sample %llu</small></li>", (unsigned long long)p->index);
     }

@@ -127,14 +127,14 @@ static void add_stamps(gn_page *page, const gn_run_record *run)
     if (!run->results)
         gn_page_add(page, "<span class=\"stamp open\">%s</span>", gn_run_state(run).text);
     if (s->oracle) {
-        gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: the checkpoint was chosen on the "
-                          "test split that it is judged on</span>");
+        gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: the checkpoint was selected on the "
+                          "test split that it is evaluated on</span>");
     } else if (s->metric) {
-        gn_page_add(page, "<span class=\"stamp\">chosen on validation by ");
+        gn_page_add(page, "<span class=\"stamp\">selected on validation by ");
         gn_page_text(page, s->metric);
         if (isfinite(s->step))
             gn_page_add(page, ", step %s", gn_show_whole(s->step).text);
-        gn_page_add(page, "</span><span class=\"stamp\">test labels not used for choosing</span>");
+        gn_page_add(page, "</span><span class=\"stamp\">test labels not used for selection</span>");
     }
     gn_page_add(page, "\n");
 }
@@ -157,7 +157,7 @@ static void add_figures(gn_page *page, const gn_run_record *run)
     add_figure(page, "Mean of groups", gn_show_percent(t->gba, 1).text, below);
     snprintf(below, sizeof below, "%s test samples", gn_show_count(t->n).text);
     add_figure(page, "All samples", gn_show_percent(t->acc_avg, 1).text, below);
-    add_figure(page, "Worst class", gn_show_percent(t->worst_class, 1).text, "least recall");
+    add_figure(page, "Worst class", gn_show_percent(t->worst_class, 1).text, "lowest recall");
     if (isfinite(t->auroc))
         add_figure(page, "AUROC", gn_show_number(t->auroc).text, "1 is perfect");
     if (isfinite(t->ece))
@@ -207,7 +207,7 @@ static void add_checkpoints(gn_page *page, const gn_run_record *run)
                       "<th class=\"n\">test WGA</th><th class=\"n\">test GBA</th>"
                       "<th class=\"n\">val WGA</th><th class=\"n\">val GBA</th></tr></thead>"
                       "<tbody>");
-    add_checkpoint(page, run->selection.oracle ? "chosen (oracle)" : "chosen", &run->test,
+    add_checkpoint(page, run->selection.oracle ? "selected (oracle)" : "selected", &run->test,
                    &run->val);
     add_checkpoint(page, "last", &run->last_test, &run->last_val);
     if (run->oracle_test.there)
@@ -329,17 +329,17 @@ void gn_section_asked(gn_page *page, gn_run_record *run)
                                         "per_class", "epochs",  "steps",    "eval_every",
                                         "precision", "average", NULL};
     static const char *const select[] = {"metric", "split", NULL};
-    gn_page_add(page, "<h2>What was asked</h2>\n<dl class=\"facts\">");
+    gn_page_add(page, "<h2>Configuration</h2>\n<dl class=\"facts\">");
     add_method(page, run);
     add_keys(page, run, "Data", "data", data);
     add_keys(page, run, "Network", "model", model);
     add_keys(page, run, "Training", "train", train);
-    add_keys(page, run, "Choice", "select", select);
+    add_keys(page, run, "Selection", "select", select);
     add_origin(page, run);
     gn_page_add(page, "</dl>\n");
     add_checkpoints(page, run);
     if (run->config_text.size) {
-        gn_page_add(page, "<details><summary>The whole configuration</summary><pre>");
+        gn_page_add(page, "<details><summary>Full configuration</summary><pre>");
         gn_page_text(page, run->config_text.bytes);
         gn_page_add(page, "</pre></details>\n");
     }
@@ -350,7 +350,7 @@ void gn_section_asked(gn_page *page, gn_run_record *run)
 void gn_section_repeat(gn_page *page, gn_run_record *run)
 {
     char path[4096];
-    gn_page_add(page, "<h2>Again</h2>\n");
+    gn_page_add(page, "<h2>Reproduce this run</h2>\n");
     if (!run->results && !run->divergence.there) {
         gn_page_add(page, "<p>This resumes the run exactly where it stopped:</p>"
                           "<pre class=\"command\">gerne train --resume ");
@@ -362,8 +362,8 @@ void gn_section_repeat(gn_page *page, gn_run_record *run)
                 run->divergence.there
                     ? "Resuming would diverge again. This command, from the same folder, starts a "
                       "new run; add the keys to change, such as a lower --train.lr:"
-                    : "The same command, from the same folder, gives the same bits with the same "
-                      "program, kind of processor and number of threads:");
+                    : "This command, run from the same folder, gives the same bits with the same "
+                      "program, type of CPU and number of threads:");
     snprintf(path, sizeof path, "%s/config.yaml", run->path);
     gn_page_shell(page, path);
     size_t size = strlen(run->path);

@@ -69,11 +69,10 @@ static void add_stamps(gn_page *page, const json_t *study)
     if (!json_is_true(json_object_get(study, "complete")))
         gn_page_add(page, "<span class=\"stamp open\">not complete</span>");
     if (json_is_true(json_object_get(selection, "oracle")))
-        gn_page_add(page,
-                    "<span class=\"stamp oracle\">ORACLE: chosen on the test split that it is "
-                    "judged on</span>");
+        gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: selected on the test split that it "
+                          "is evaluated on</span>");
     else if (gn_json_text(selection, "metric"))
-        add_attribute_text(page, "<span class=\"stamp\">chosen on validation by ",
+        add_attribute_text(page, "<span class=\"stamp\">selected on validation by ",
                            gn_json_text(selection, "metric"), "</span>");
     const char *const names[] = {"done", "failed", "waiting"};
     for (size_t i = 0; i < 3; i++) {
@@ -272,8 +271,9 @@ static void add_ranking(gn_page *page, const json_t *study)
     add_ranking_table(page, study, 0, shown, &scale);
     gn_page_add(page, "<p class=\"note\">\xC2\xB1 is the standard deviation over seeds; whiskers "
                       "show one standard error of the mean. = marks no significant difference "
-                      "from rank 1, ! a configuration of which a run warned. The choice is made "
-                      "on the split that the stamp names, the test columns are for judging.</p>\n");
+                      "from rank 1, ! a configuration of which a run warned. The configuration "
+                      "is selected on the split that the stamp names; the test columns are not "
+                      "used for it.</p>\n");
     if (shown < count) {
         size_t end = count < TRIALS_SHOWN ? count : TRIALS_SHOWN;
         gn_page_add(page, "<details><summary>The other %zu</summary>", count - shown);
@@ -396,7 +396,8 @@ static void add_parameters(gn_page *page, const json_t *study)
     if (page->status != GERNE_OK)
         return;
     s.y = s.x + trials;
-    gn_page_add(page, "<h2>What matters</h2>\n<p>Every trial, by the figure that chooses.</p>\n"
+    gn_page_add(page, "<h2>Effect of each parameter</h2>\n<p>The selection metric of every "
+                      "trial.</p>\n"
                       "<div class=\"pair\">");
     json_array_foreach(parameters, i, name)
     {
@@ -630,7 +631,7 @@ void gn_section_study(gn_page *page, const gn_study_record *record)
     add_parameters(page, study);
     add_trials(page, study);
     if (command) {
-        gn_page_add(page, "<h2>Again</h2>\n<pre class=\"command\">");
+        gn_page_add(page, "<h2>Reproduce this study</h2>\n<pre class=\"command\">");
         gn_page_text(page, command);
         gn_page_add(page, "</pre>\n");
     }

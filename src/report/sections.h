@@ -1,4 +1,4 @@
-/* sections.h - the parts of a page, each of which leaves itself out when it has nothing to show. */
+/* sections.h - the parts of a page, each omitted if it has nothing to show. */
 #ifndef GN_REPORT_SECTIONS_H
 #define GN_REPORT_SECTIONS_H
 

@@ -1,5 +1,5 @@
-/* cell_result.c - what the runs of a cell came to: the grid point that validation chose, and the
- * one that an oracle would have chosen. */
+/* cell_result.c - the result of a cell's runs: the grid point selected on validation, and the
+ * one selected on test (oracle). */
 #include <math.h>
 
 #include "reproduce/cell.h"

@@ -45,9 +45,9 @@ static gerne_status read_cell(gerne_ctx *ctx, gn_arena *arena, gn_csv *csv, cons
                       .base_name = texts[BASE],
                       .overrides = texts[OVERRIDES]};
     GN_TRY(join_path(ctx, arena, texts + DATASET, BUDGET - DATASET, &cell->path));
-    return cell->dataset ? GERNE_OK
-                         : gn_csv_fail(csv, GERNE_EINTERNAL, (ptrdiff_t)columns[DATASET],
-                                       "a dataset that nobody knows");
+    return cell->dataset
+               ? GERNE_OK
+               : gn_csv_fail(csv, GERNE_EINTERNAL, (ptrdiff_t)columns[DATASET], "unknown dataset");
 }
 
 static bool is_asked(gn_csv *csv, const size_t *columns, const char *what, const char *budget)
@@ -133,7 +133,7 @@ static gerne_status add_of_table(maker *m, const gn_paper_row *row, const char *
     else if (isnan(figure->mean))
         return GERNE_OK; /* a place that the paper leaves empty */
     if (!cell.dataset)
-        return gn_fail(m->ctx, GERNE_EINTERNAL, "%s: a dataset that nobody knows", cell.path);
+        return gn_fail(m->ctx, GERNE_EINTERNAL, "%s: unknown dataset", cell.path);
     cell.title = row->title;
     cell.paper = *figure;
     return add_cell(m, &cell);

@@ -187,7 +187,7 @@ gerne_status gn_reproduce_fig2(gn_reproduction *r)
                                      (gn_figure_axis){"mean accuracy of groups", "%", false}, NULL);
     GN_TRY(gn_sheet_new(r->ctx, r->arena, "Plateaus of Fig. 2", columns, 8, &sheet));
     sheet->note =
-        "Test split, no checkpoint chosen: mean of all evaluations from epoch 45 on; mean "
+        "Test split, no checkpoint selected: mean of all evaluations from epoch 45 on; mean "
         "+- standard deviation over seeds. paper: mean of its points 50 and 70 (epochs "
         "45.5 and 63.6), read from the drawing.";
     r->sheets[r->sheet_count++] = sheet;

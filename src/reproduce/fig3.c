@@ -120,8 +120,8 @@ static gerne_status add_figures(gn_reproduction *r, side *ours, side *oracle, si
                                 accuracy = {"mean accuracy of groups", "%", false},
                                 share = {"share", "", false}, beta = {"beta", "", false};
     json_t *f = gn_figure_add(r->figures, "Fig. 3: accuracy against t", t, accuracy, NULL);
-    GN_TRY(draw(r, f, ours, ACCURACY, "chosen on validation", false));
-    GN_TRY(draw(r, f, oracle, ACCURACY, "chosen on test (oracle)", false));
+    GN_TRY(draw(r, f, ours, ACCURACY, "selected on validation", false));
+    GN_TRY(draw(r, f, oracle, ACCURACY, "selected on test (oracle)", false));
     GN_TRY(draw(r, f, paper, ACCURACY, "paper", true));
     f = gn_figure_add(r->figures, "Fig. 3: pseudo-groups against t", t, share, NULL);
     GN_TRY(draw(r, f, ours, PRECISION, "precision", false));
@@ -129,8 +129,8 @@ static gerne_status add_figures(gn_reproduction *r, side *ours, side *oracle, si
     GN_TRY(draw(r, f, paper, PRECISION, "precision, paper", true));
     GN_TRY(draw(r, f, paper, RECALL, "recall, paper", true));
     f = gn_figure_add(r->figures, "Fig. 3: best beta against t", t, beta, NULL);
-    GN_TRY(draw(r, f, ours, BETA, "chosen on validation", false));
-    GN_TRY(draw(r, f, oracle, BETA, "chosen on test (oracle)", false));
+    GN_TRY(draw(r, f, ours, BETA, "selected on validation", false));
+    GN_TRY(draw(r, f, oracle, BETA, "selected on test (oracle)", false));
     return draw(r, f, paper, BETA, "paper", true);
 }
 
@@ -157,9 +157,9 @@ gerne_status gn_reproduce_fig3(gn_reproduction *r)
     side paper, ours = {.count = 0}, oracle = {.count = 0};
     GN_TRY(read_paper(r, &paper));
     GN_TRY(gn_sheet_new(r->ctx, r->arena, "Fig. 3: the threshold t", columns, 11, &sheet));
-    sheet->note = "precision and recall of the pseudo-minority groups, mean over classes and runs. "
-                  "ours: beta and checkpoint chosen on validation; oracle: chosen on test, as the "
-                  "paper's figure is.";
+    sheet->note = "precision and recall of the pseudo-minority groups, mean over classes "
+                  "and runs. ours: beta and checkpoint selected on validation; oracle: "
+                  "selected on test, as in the paper.";
     r->sheets[r->sheet_count++] = sheet;
     for (size_t i = 0; i < r->cells.count; i++) {
         const gn_cell *cell = &r->cells.list[i];
@@ -169,7 +169,7 @@ gerne_status gn_reproduce_fig3(gn_reproduction *r)
             return gn_fail(r->ctx, GERNE_EINTERNAL, "cells.csv: '%s' names no t", cell->variant);
         GN_TRY(add_row(r, cell, &paper, t, sheet, &ours, &oracle));
     }
-    GN_TRY(note_maximum(r, &ours, "chosen on validation"));
-    GN_TRY(note_maximum(r, &oracle, "chosen on test (oracle)"));
+    GN_TRY(note_maximum(r, &ours, "selected on validation"));
+    GN_TRY(note_maximum(r, &oracle, "selected on test (oracle)"));
     return add_figures(r, &ours, &oracle, &paper);
 }

@@ -10,7 +10,7 @@
 const gn_option gn_place_options[] = {
     {"data", GN_TEXT, PLACE(data), .fallback = "data",
      .help = "folder with mnist, cifar10, waterbirds, celeba, bffhq, frost, resnet50.safetensors, "
-             "resnet18.safetensors; those below win over it",
+             "resnet18.safetensors; the flags below override it",
      .flags = GN_NO_HASH},
     {"mnist", GN_TEXT, PLACE(mnist), .help = "folder of the four MNIST files", .flags = GN_NO_HASH},
     {"cifar10", GN_TEXT, PLACE(cifar10), .help = "folder of CIFAR-10's binary files",
@@ -27,8 +27,7 @@ const gn_option gn_place_options[] = {
     {"weights18", GN_TEXT, PLACE(weights18), .help = "ImageNet weights of ResNet-18",
      .flags = GN_NO_HASH},
     {"variant", GN_TEXT, PLACE(variant),
-     .help = "where the blocks of the weights' ResNet-50 stride: v1.5 (torchvision) or v1",
-     .flags = GN_NO_HASH},
+     .help = "variant of the ResNet-50 weights: v1.5 (torchvision) or v1", .flags = GN_NO_HASH},
 };
 const size_t gn_place_option_count = sizeof gn_place_options / sizeof gn_place_options[0];
 

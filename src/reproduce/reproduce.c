@@ -16,7 +16,7 @@ static const struct {
     {"table3", "Table 3: trained on the validation split alone", NULL},
     {"fig2", "Fig. 2: the extrapolation factor beta", gn_reproduce_fig2},
     {"fig3", "Fig. 3: the threshold t of pseudo-groups", gn_reproduce_fig3},
-    {"appB", "Appendix B: GERNE beside sampling and weighting", gn_reproduce_appB},
+    {"appB", "Appendix B: GERNE compared with sampling and weighting", gn_reproduce_appB},
 };
 
 static size_t kind_of(const char *what)
@@ -204,7 +204,7 @@ static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
     GN_TRY(summarise(r, report, document));
     if (status == GERNE_EINTERRUPTED) {
         gn_fail(r->ctx, status,
-                "interrupted before all cells were finished; '%s' holds what there is", r->dir);
+                "interrupted before all cells were finished; '%s' has the results so far", r->dir);
         gn_hint(r->ctx, "the same command resumes it");
     }
     return status;
@@ -215,10 +215,10 @@ static gerne_status open_reproduction(gerne_ctx *ctx, const gn_reproduce_options
 {
     *r = (gn_reproduction){.ctx = ctx, .options = options, .dir = options->out};
     if (options->seeds < 1)
-        return gn_fail(ctx, GERNE_EUSAGE, "seeds %lld: at least one run of a cell is needed",
+        return gn_fail(ctx, GERNE_EUSAGE, "seeds %lld: a cell needs at least one run",
                        (long long)options->seeds);
     if (options->dataset && strcmp(options->what, "table3") != 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "dataset goes with table3 only, not with %s",
+        return gn_fail(ctx, GERNE_EUSAGE, "--dataset applies to table3 only, not to %s",
                        options->what);
     GN_TRY(gn_arena_new(ctx, &r->arena));
     return gn_cells_make(ctx, r->arena, options, &r->cells);
@@ -318,7 +318,7 @@ static gerne_status print_all(gn_reproduction *r, gn_text *out)
     }
     if (printed)
         return GERNE_OK;
-    return gn_fail(r->ctx, GERNE_EUSAGE, "none of the chosen cells has a configuration: %s",
+    return gn_fail(r->ctx, GERNE_EUSAGE, "none of the selected cells has a configuration: %s",
                    r->cells.list[0].reason);
 }
 

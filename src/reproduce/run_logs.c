@@ -4,19 +4,22 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "debias/groups.h"
 
 enum { LOG_LIMIT = 1 << 28 };
 
 /* ---- logs ---- */
 
-static bool is_evaluation(const json_t *event)
+static bool has_word(const json_t *event, const char *key, const char *word)
 {
-    const char *what = json_string_value(json_object_get(event, "event"));
-    const char *stage = json_string_value(json_object_get(event, "stage"));
-    return what && stage && strcmp(what, "evaluation") == 0 && strcmp(stage, "main") == 0;
+    const char *text = json_string_value(json_object_get(event, key));
+    return text && strcmp(text, word) == 0;
 }
 
-static gerne_status parse_log(gerne_ctx *ctx, const char *path, const gn_text *text, json_t *out)
+/* Appends the evaluations to out; *counts, a new reference, is what the start says of the training
+ * groups. */
+static gerne_status parse_log(gerne_ctx *ctx, const char *path, const gn_text *text, json_t *out,
+                              json_t **counts)
 {
     for (const char *line = text->bytes; line && *line;) {
         const char *end = strchr(line, '\n');
@@ -24,28 +27,44 @@ static gerne_status parse_log(gerne_ctx *ctx, const char *path, const gn_text *t
             return GERNE_OK; /* half a line, of a run that is still going */
         json_t *event;
         GN_TRY(gn_json_parse(ctx, line, (size_t)(end - line), path, &event));
-        if (is_evaluation(event))
+        if (has_word(event, "event", "evaluation") && has_word(event, "stage", "main"))
             json_array_append(out, event);
+        if (!*counts && has_word(event, "event", "start"))
+            *counts = json_incref(json_object_get(event, "train_counts"));
         json_decref(event);
         line = end + 1;
     }
     return GERNE_OK;
 }
 
-static gerne_status read_log(gn_reproduction *r, const char *id, json_t **out)
+static gerne_status read_log(gn_reproduction *r, const char *id, json_t **out, json_t **counts)
 {
     const char *path;
     gn_text text = {0};
     *out = json_array();
+    *counts = NULL;
     GN_TRY(gn_trial_path(r->ctx, r->arena, r->dir, id, "log.jsonl", &path));
     gerne_status status = gn_file_read(r->ctx, path, LOG_LIMIT, &text);
     if (status == GERNE_OK)
-        status = parse_log(r->ctx, path, &text, *out);
+        status = parse_log(r->ctx, path, &text, *out, counts);
     gn_text_free(&text);
     return status;
 }
 
-static double share_of_minority(const json_t *results)
+/* As minority_acc: of groups below 1/A of their class in training. */
+static bool is_minority(const json_t *counts, const json_t *group)
+{
+    const json_t *row =
+        json_array_get(counts, (size_t)json_integer_value(json_object_get(group, "y")));
+    size_t a = (size_t)json_integer_value(json_object_get(group, "a"));
+    uint64_t all = 0;
+    for (size_t i = 0; i < json_array_size(row); i++)
+        all += (uint64_t)json_integer_value(json_array_get(row, i));
+    return gn_is_minority((uint64_t)json_integer_value(json_array_get(row, a)), all,
+                          (uint32_t)json_array_size(row));
+}
+
+static double share_of_minority(const json_t *results, const json_t *counts)
 {
     const json_t *test = json_object_get(json_object_get(results, "splits"), "test"), *group;
     double all = 0, minority = 0;
@@ -54,15 +73,14 @@ static double share_of_minority(const json_t *results)
     {
         double n = (double)json_integer_value(json_object_get(group, "n"));
         all += n;
-        if (json_integer_value(json_object_get(group, "y")) !=
-            json_integer_value(json_object_get(group, "a")))
-            minority += n;
+        minority += is_minority(counts, group) ? n : 0;
     }
-    return all > 0 ? minority / all : (double)NAN;
+    return all > 0 && counts ? minority / all : (double)NAN;
 }
 
 /* The ledger keeps results without groups: results.json has them. */
-static gerne_status read_share(gn_reproduction *r, const char *id, double *out)
+static gerne_status read_share(gn_reproduction *r, const char *id, const json_t *counts,
+                               double *out)
 {
     const char *path;
     gn_text text = {0};
@@ -72,7 +90,7 @@ static gerne_status read_share(gn_reproduction *r, const char *id, double *out)
     if (status == GERNE_OK)
         status = gn_json_parse(r->ctx, text.bytes, text.size, path, &results);
     if (status == GERNE_OK)
-        *out = share_of_minority(results);
+        *out = share_of_minority(results, counts);
     json_decref(results);
     gn_text_free(&text);
     return status;
@@ -87,9 +105,12 @@ gerne_status gn_run_logs_read(gn_reproduction *r, const gn_cell *cell, size_t po
         const gn_trial *trial = gn_trial_of(r, &cell->runs[i]);
         if (cell->runs[i].point != point || trial->state != GN_TRIAL_DONE)
             continue;
-        GN_TRY(read_log(r, trial->id, &out->logs[out->count++]));
-        if (isnan(out->minority_share))
-            GN_TRY(read_share(r, trial->id, &out->minority_share));
+        json_t *counts;
+        gerne_status status = read_log(r, trial->id, &out->logs[out->count++], &counts);
+        if (status == GERNE_OK && isnan(out->minority_share))
+            status = read_share(r, trial->id, counts, &out->minority_share);
+        json_decref(counts);
+        GN_TRY(status);
     }
     return GERNE_OK;
 }

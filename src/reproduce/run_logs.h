@@ -9,7 +9,7 @@
 typedef struct gn_run_logs {
     json_t **logs; /* arrays of events, one per run; owned */
     size_t count;
-    double minority_share; /* of the test split: samples with y != a; NAN when unknown */
+    double minority_share; /* of the test split, by training counts; NAN when unknown */
 } gn_run_logs;
 
 GERNE_CHECKED gerne_status gn_run_logs_read(gn_reproduction *r, const gn_cell *cell, size_t point,

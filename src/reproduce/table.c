@@ -10,12 +10,10 @@ static const char *const columns[] = {"cell",         "runs",        "ours",  "9
 
 static const char note[] =
     "In percent; mean +- standard deviation over runs (seeds, folds); diff.: ours minus the "
-    "paper's. ours: "
-    "checkpoint (and grid point) chosen "
-    "on "
-    "validation. ours, oracle: chosen on the test split itself, as the paper's cited baselines "
-    "are; "
-    "optimistic, not a result. 95% interval: of the metric on the test split, hull over runs. "
+    "paper's. ours: checkpoint (and grid point) selected on validation. "
+    "ours, oracle: selected on the test split itself, as the paper's cited "
+    "baselines are; optimistic, not a result. 95% interval: of the metric on "
+    "the test split, hull over runs. "
     "band: whether the mean lies within the paper's standard deviation of its mean, or within 1 "
     "point where that is smaller.";
 

@@ -11,8 +11,8 @@ gerne_status gn_database_fail(gn_database *database, int code)
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
         gn_fail(ctx, GERNE_EDATA, "'%s' is damaged, or not a ledger", path);
-        gn_hint(ctx, "move it away and run the same command again: finished trials are found in "
-                     "their directories and not repeated");
+        gn_hint(ctx, "move it elsewhere and run the same command again: finished trials are "
+                     "found in their directories and not repeated");
         return GERNE_EDATA;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

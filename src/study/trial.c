@@ -288,7 +288,7 @@ static gerne_status end_well(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
     }
     if (isnan(gn_result_figure(gn_result_splits(results, false), by.split, by.metric))) {
         char reason[128];
-        snprintf(reason, sizeof reason, "%s of the %s split is not a number", by.metric, by.split);
+        snprintf(reason, sizeof reason, "%s on the %s split is not a number", by.metric, by.split);
         return gn_ledger_failed(ledger, claim, reason);
     }
     gn_result_slim(results);

@@ -81,7 +81,7 @@ static gerne_status parse(gn_checkpoint *c, const char *path)
 {
     const unsigned char *b = c->map.bytes;
     if (c->map.size < PREFIX + GN_SHA256_SIZE || memcmp(b, magic, sizeof magic) != 0)
-        return gn_fail(c->ctx, GERNE_EDATA, "%s: not a checkpoint of this program", path);
+        return gn_fail(c->ctx, GERNE_EDATA, "%s: not a checkpoint of gerne", path);
     uint64_t head = 0;
     for (int i = 0; i < 8; i++)
         head |= (uint64_t)b[8 + i] << (8 * i);
@@ -159,7 +159,7 @@ gerne_status gn_checkpoint_take(const gn_checkpoint *c, const char *name, void *
         if (have != size)
             return gn_fail(c->ctx, GERNE_EDATA,
                            "the checkpoint's block '%s' has %zu bytes instead of %zu: it was "
-                           "written by another program or on another kind of processor",
+                           "written by another version of gerne or on another type of CPU",
                            name, have, size);
         memcpy(bytes, c->map.bytes + at, size);
         if (found)

@@ -124,7 +124,7 @@ static gerne_status choose(gn_trainer *t, const gn_metrics *m, gn_choice_made *c
     double value = judged(t, m);
     if (isnan(value)) {
         char word[32];
-        gn_fail(t->run.ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this data",
+        gn_fail(t->run.ctx, GERNE_EUSAGE, "select.metric: '%s' is undefined for this data",
                 gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, word, sizeof word));
         gn_hint(t->run.ctx,
                 "minority_acc needs groups below 1/A of their class in training; use gba or wga");

@@ -204,7 +204,7 @@ static gerne_status open_fetch(gn_feed *f, size_t first_size)
             "data.memory_limit leaves room for %zu samples, a batch has "
             "%zu",
             gn_fetch_slots(f->fetch), largest);
-    gn_hint(f->run->ctx, "raise --data.memory_limit or make the batch smaller");
+    gn_hint(f->run->ctx, "raise --data.memory_limit, or use a smaller batch");
     return GERNE_EUSAGE;
 }
 

@@ -66,7 +66,7 @@ static gerne_status make_network(gerne_ctx *ctx, gn_device *device,
         return GERNE_OK;
     }
     if (gn_store_part(gn_network_store(frozen->network), GN_BODY).size)
-        gn_warn(ctx, "the frozen body has random weights, as model.weights is not given");
+        gn_warn(ctx, "the frozen body has random weights: model.weights is not set");
     return GERNE_OK;
 }
 
@@ -154,12 +154,13 @@ static gerne_status open_features(gerne_ctx *ctx, const gn_dataset *dataset, int
     gn_map map;
     char settings[96] = "frozen ";
     if (!gn_multiply(dataset->n, dimension, &bytes) || !gn_multiply(bytes, sizeof(float), &bytes))
-        return gn_fail(ctx, GERNE_ENOMEM, "the features of %zu samples do not fit", dataset->n);
+        return gn_fail(ctx, GERNE_ENOMEM, "the features of %zu samples do not fit in memory",
+                       dataset->n);
     GN_TRY(gn_map_open(ctx, frozen->path, &map));
     gn_sha256_hex(frozen->key, settings + strlen(settings));
     gerne_status status = GERNE_OK;
     if (map.size != HEADER + bytes + TRAILER || !trailer_fits(frozen, &map))
-        status = gn_fail(ctx, GERNE_EDATA, "'%s' is not a complete file of features", frozen->path);
+        status = gn_fail(ctx, GERNE_EDATA, "'%s' is not a complete features file", frozen->path);
     if (status == GERNE_OK)
         status =
             gn_dataset_derive(ctx, dataset, map, HEADER, dimension, settings, &frozen->features);
@@ -251,7 +252,7 @@ static gerne_status find_or_make_alone(gerne_ctx *ctx, const gn_dataset *dataset
         frozen->cached = status == GERNE_OK;
         if (status != GERNE_EDATA)
             return status;
-        gn_log(ctx, GERNE_LOG_WARNING, "%s: it is made again", gerne_message(ctx));
+        gn_log(ctx, GERNE_LOG_WARNING, "%s; recomputing it", gerne_message(ctx));
         gn_dataset_close(frozen->features);
         frozen->features = NULL;
     }
@@ -267,7 +268,8 @@ static gerne_status find_or_make(gerne_ctx *ctx, const gn_dataset *dataset, int 
     int lock = -1;
     gerne_status status = gn_text_add(ctx, &path, "%s.lock", frozen->path);
     if (status == GERNE_OK && !gn_path_exists(frozen->path))
-        status = gn_lock_wait(ctx, path.bytes, "features", "another process computes them", &lock);
+        status = gn_lock_wait(ctx, path.bytes, "features",
+                              "waiting for another process to compute them", &lock);
     if (status == GERNE_OK)
         status = find_or_make_alone(ctx, dataset, threads, frozen);
     if (path.bytes)
@@ -282,7 +284,7 @@ static gerne_status fill(gerne_ctx *ctx, gn_device *device, const gn_frozen_opti
     int threads = options->threads > 0 ? options->threads : 1;
     if (dataset->augment != GN_AUGMENT_NONE)
         gn_warn(ctx,
-                "data.augment does nothing with model.freeze body: features are computed once");
+                "data.augment has no effect with model.freeze body: features are computed once");
     GN_TRY(gn_arena_new(ctx, &frozen->arena));
     GN_TRY(make_network(ctx, device, options, dataset, frozen));
     GN_TRY(compute_key(ctx, dataset, frozen));

@@ -46,7 +46,7 @@ static gerne_status check_shape(gerne_ctx *ctx, const gn_network *network,
     char words[2][96];
     gn_shape_words(ours, words[0], sizeof words[0]);
     gn_shape_words(&theirs, words[1], sizeof words[1]);
-    gn_fail(ctx, GERNE_EUSAGE, "the network takes %s, the data has %s", words[0], words[1]);
+    gn_fail(ctx, GERNE_EUSAGE, "the network expects %s, the data has %s", words[0], words[1]);
     const gn_field *pixels = gn_shape_field(ours, GN_FIELD_PIXELS);
     if (pixels && gn_shape_field(&theirs, GN_FIELD_PIXELS))
         gn_hint(ctx, "--data.resize %lld,%lld", (long long)pixels->dims[1],

@@ -31,14 +31,14 @@ static gerne_status read_head(gerne_ctx *ctx, const char *path, const gn_device 
     }
     if (!cpu || strcmp(cpu, gn_device_cpu()) != 0) {
         gn_fail(ctx, GERNE_EUSAGE,
-                "'%s' was written on a processor with other instructions (%s, this one has %s)",
+                "'%s' was written on a CPU with another instruction set (%s, this one has %s)",
                 path, cpu ? cpu : "unknown", gn_device_cpu());
-        gn_hint(ctx, "the selected weights (--checkpoint best) can be read everywhere");
+        gn_hint(ctx, "the selected weights (--checkpoint best) can be read on any CPU");
         return GERNE_EUSAGE;
     }
     GN_TRY(gn_checkpoint_take(last->checkpoint, "position", &position, sizeof position, &found));
     if (!found || last->batch < 1)
-        return gn_fail(ctx, GERNE_EDATA, "'%s' does not hold the weights of a run", path);
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has no weights of a run", path);
     last->averaged = position.averaged > 0;
     return GERNE_OK;
 }

@@ -151,7 +151,7 @@ gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *ne
                                 const gn_model_card *card)
 {
     if ((int64_t)card->classes != gn_network_classes(network))
-        return gn_fail(ctx, GERNE_EINTERNAL, "a network of %lld classes described with %u",
+        return gn_fail(ctx, GERNE_EINTERNAL, "the network has %lld classes, its description %u",
                        (long long)gn_network_classes(network), card->classes);
     card_writer w = {.ctx = ctx};
     GN_TRY(gn_arena_new(ctx, &w.arena));
@@ -412,7 +412,9 @@ static gerne_status load(gerne_ctx *ctx, const gn_model_file *file, gn_network *
     gn_match match = {0};
     GN_TRY(gn_network_load(ctx, network, file->path, &match));
     if (match.head_replaced)
-        return gn_fail(ctx, GERNE_EDATA, "'%s': the head does not have the %u classes of the names",
+        return gn_fail(ctx, GERNE_EDATA,
+                       "'%s': the number of outputs of the head is not that of the class names "
+                       "(%u)",
                        file->path, file->card.classes);
     return GERNE_OK;
 }

@@ -14,67 +14,69 @@
 
 static const gn_option method_table[] = {
     {"name", GN_TEXT, METHOD(name), .fallback = "gerne",
-     .help = "the method; 'gerne methods' lists them"},
+     .help = "training method; 'gerne methods' lists them"},
     {"estimator", GN_TEXT, METHOD(estimator), .fallback = "auto",
      .help =
          "attributes unknown: what finds the groups ('gerne methods' lists estimators), or none "
          "for classes; auto is the method's default"},
     {"attributes", GN_CHOICE, METHOD(attributes), .fallback = "known", .choices = "known|unknown",
-     .help = "whether training may see the attributes"},
+     .help = "whether training uses the attribute labels"},
 };
 
 static const gn_option train_table[] = {
     {"batch", GN_INT, TRAIN(batch), .min = 1, .max = 1e8, .exclusive = "size", .flags = GN_TUNABLE,
-     .help = "samples of a batch (128 when no size is given)"},
+     .help = "samples per batch (default: 128, if no size is set)"},
     {"per_group", GN_INT, TRAIN(per_group), .min = 1, .max = 1e8, .exclusive = "size",
-     .flags = GN_TUNABLE, .help = "samples of each group in a group-balanced batch"},
+     .flags = GN_TUNABLE, .help = "samples per group in a group-balanced batch"},
     {"per_class", GN_INT, TRAIN(per_class), .min = 1, .max = 1e8, .exclusive = "size",
-     .flags = GN_TUNABLE, .help = "samples of each class in a batch"},
+     .flags = GN_TUNABLE, .help = "samples per class in a batch"},
     {"epochs", GN_REAL, TRAIN(epochs), .fallback = "20", .min = 0, .max = 1e9,
      .exclusive = "budget", .flags = GN_TUNABLE | GN_OPEN_MIN,
-     .help = "passes over as many samples as the training split has"},
+     .help = "training length in epochs: as many samples as the training split has"},
     {"steps", GN_INT, TRAIN(steps), .min = 1, .max = 1e12, .exclusive = "budget",
-     .flags = GN_TUNABLE, .help = "updates of the network"},
+     .flags = GN_TUNABLE, .help = "training length in optimiser steps"},
     {"eval_every", GN_INT, TRAIN(eval_every), .min = 1, .max = 1e12,
-     .help = "steps between evaluations; an epoch when not given"},
+     .help = "steps between evaluations (default: one epoch)"},
     {"checkpoint_every", GN_INT, TRAIN(checkpoint_every), .min = 1, .max = 1e12,
      .flags = GN_NO_HASH,
-     .help =
-         "steps between checkpoints, beside those after evaluations (one in ten seconds at most)"},
+     .help = "steps between additional checkpoints; one also follows each evaluation, at "
+             "most every ten seconds"},
     {"micro_batch", GN_INT, TRAIN(micro_batch), .min = 1, .max = 1e6,
-     .help = "samples that run at once; chosen by the network when not given"},
+     .help = "samples per forward and backward pass (default: set by the network)"},
     {"precision", GN_CHOICE, TRAIN(precision), .fallback = "fp32", .choices = "fp32|bf16",
-     .help = "of convolutions and matrix products"},
+     .help = "precision of convolutions and matrix products"},
     {"average", GN_CHOICE, TRAIN(average), .fallback = "none", .choices = "none|ema|tail",
-     .help = "what is evaluated and kept: the weights, a decaying mean of them, or their mean "
-             "since average_from"},
+     .help = "weights to evaluate and save: the current ones, their exponential "
+             "moving average (ema), or their mean since average_from (tail)"},
     {"average_decay", GN_REAL, TRAIN(average_decay), .fallback = "0.99", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "memory of average ema, per step"},
+     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "decay of average ema, per step"},
     {"average_from", GN_REAL, TRAIN(average_from), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "where average tail starts: a share of all steps"},
+     .flags = GN_TUNABLE | GN_OPEN_MAX,
+     .help = "where average tail starts, as a fraction of all steps"},
     {"log_test", GN_BOOL, TRAIN(log_test), .fallback = "false",
-     .help = "evaluate the test split along the way, without selecting on it"},
+     .help = "also evaluate the test split during training, without selecting on it"},
     {"log_gradients", GN_BOOL, TRAIN(log_gradients), .fallback = "false", .flags = GN_NO_HASH,
-     .help = "before evaluations, log norms and cosine of the two batches' gradients (methods that "
-             "draw two; may cost two passes)"},
+     .help = "before each evaluation log norms and cosine similarity of the two "
+             "batches' gradients (methods that draw two batches; may cost two more "
+             "passes)"},
 };
 
 static const gn_option select_table[] = {
     {"metric", GN_CHOICE, SELECT(metric), .fallback = "gba", .choices = GN_METRIC_CHOICES,
-     .help = "the figure that chooses the checkpoint; the first wins ties"},
+     .help = "metric that selects the checkpoint; the earliest wins ties"},
     {"split", GN_CHOICE, SELECT(split), .fallback = "val", .choices = "val|test",
-     .help = "where it is taken; test makes the result an oracle's, and says so"},
+     .help = "split that the metric is computed on; test marks the result as oracle"},
 };
 
 static const gn_option top_table[] = {
     {"seed", GN_INT, TOP(seed), .fallback = "0", .min = 0, .max = 9e15,
-     .help = "of the run: initial weights and batches (data.seed makes the data)"},
+     .help = "seed of the run: initial weights and batches (data.seed is that of the data)"},
     {"out", GN_TEXT, TOP(out), .fallback = "runs/run", .flags = GN_NO_HASH,
-     .help = "the run's directory; it must not exist, or be empty"},
+     .help = "run directory; must not exist, or be empty"},
     {"threads", GN_INT, TOP(threads), .fallback = "0", .min = 0, .max = 1024, .flags = GN_NO_HASH,
-     .help = "threads of the network; 0 takes all processors"},
+     .help = "number of threads; 0 uses all cores"},
     {"cache", GN_TEXT, TOP(cache), .flags = GN_NO_HASH,
-     .help = "folder of what can be made again; ~/.cache/gerne when not given"},
+     .help = "cache directory (default: ~/.cache/gerne)"},
 };
 
 static const char method_words[] = "Method (section method)";
@@ -82,7 +84,7 @@ static const char train_words[] = "Training (section train)";
 
 static gerne_status add_before_method(gerne_ctx *ctx, gn_config *config, gn_run_config *target)
 {
-    GN_TRY(gn_config_add(ctx, config, "", "The run", top_table, COUNT(top_table), &target->top));
+    GN_TRY(gn_config_add(ctx, config, "", "Run", top_table, COUNT(top_table), &target->top));
     GN_TRY(gn_data_options_add(ctx, config, &target->data));
     GN_TRY(gn_config_add(ctx, config, "model", "Network (section model)", gn_model_option_table,
                          gn_model_option_count, &target->model));
@@ -150,8 +152,10 @@ static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config,
             status = gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line);
     }
     if (status == GERNE_OK && count)
-        gn_log(ctx, GERNE_LOG_INFO, "method.name was replaced: the file's %s %s not apply",
-               dropped.bytes, count == 1 ? "does" : "do");
+        gn_log(ctx, GERNE_LOG_INFO,
+               "the command line sets another method.name: the file's %s %s not apply "
+               "and %s ignored",
+               dropped.bytes, count == 1 ? "does" : "do", count == 1 ? "is" : "are");
     gn_text_free(&dropped);
     return status;
 }

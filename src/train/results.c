@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "debias/describe.h"
+#include "debias/groups.h"
 #include "metrics/predictions_csv.h"
 #include "train/trainer.h"
 
@@ -120,13 +121,13 @@ static json_t *selection_json(const gn_trainer *t, const gn_choice_made *choice,
                      (json_int_t)choice->step);
 }
 
-static json_t *pseudo_json(const gn_pseudo_report *p)
+static json_t *pseudo_json(const gn_pseudo_report *p, const gerne_groups *groups)
 {
     if (!p->made)
         return json_null();
-    return json_pack("{s:o,s:I,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
-                     "precision", gn_json_number(p->precision), "recall",
-                     gn_json_number(p->recall));
+    return json_pack("{s:o,s:I,s:o,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
+                     "precision", gn_json_number(p->precision), "recall", gn_json_number(p->recall),
+                     "names", gn_json_names(groups->attribute_names, groups->attributes));
 }
 
 static gerne_status make_json(gn_trainer *t, const judgement *best, const judgement *last,
@@ -145,7 +146,8 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         gn_json_names(t->input.data->class_names, t->input.data->classes), "attribute_names",
         gn_attribute_names_json(t->input.data->attribute_names, t->input.data->attributes),
         "selection", selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
-        pseudo_json(&t->at.pseudo), "splits", judgement_json(best), "last", judgement_json(last));
+        pseudo_json(&t->at.pseudo, t->run.groups), "splits", judgement_json(best), "last",
+        judgement_json(last));
     if (*out)
         json_object_set(*out, "warnings", t->record.warnings);
     if (*out && oracle)
@@ -195,7 +197,7 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
         t->run.method->name, tested ? "test" : "validation", (long long)t->at.best.step,
         gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, metric, sizeof metric),
         oracle ? "test" : "validation",
-        oracle ? ": ORACLE, chosen with the labels it is judged on" : ""));
+        oracle ? ": ORACLE, selected on the split it is evaluated on" : ""));
     GN_TRY(gn_metrics_print(t->run.ctx, tested ? &best->test : &best->val, &names, out));
     GN_TRY(gn_text_add(t->run.ctx, out, "\n  %-10s %10s %10s %10s %10s\n", "", "test GBA",
                        "test WGA", "val GBA", "val WGA"));
@@ -203,11 +205,11 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
     GN_TRY(print_row(t, "last", last, out));
     if (!tested)
         GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\nThe data has no test split: these figures chose the checkpoint, and "
-                           "flatter it.\n"));
+                           "\nThe data has no test split: the checkpoint was selected on these "
+                           "samples, so the figures are optimistic.\n"));
     if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
         GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\npseudo-groups: %llu samples taken for the minority (t = %g), "
+                           "\npseudo-groups: %llu samples assigned to the minority (t = %g), "
                            "precision %.3f, recall %.3f\n",
                            (unsigned long long)t->at.pseudo.n, t->at.pseudo.t,
                            t->at.pseudo.precision, t->at.pseudo.recall));

@@ -80,12 +80,12 @@ static gerne_status take_from(gn_trainer *t, const char *path, gn_table *table)
         json_string_value(json_object_get(gn_checkpoint_head(kept), "data_fingerprint"));
     gerne_status status = GERNE_OK;
     if (!data || strcmp(data, t->input.fingerprint) != 0)
-        status = gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was made from other data", path);
+        status = gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was trained on other data", path);
     if (status == GERNE_OK)
         status = gn_checkpoint_take(kept, table->name, table->values, table->count * sizeof(float),
                                     &found);
     if (status == GERNE_OK && !found)
-        status = gn_fail(t->run.ctx, GERNE_EDATA, "%s: holds no %s", path, table->name);
+        status = gn_fail(t->run.ctx, GERNE_EDATA, "%s has no %s", path, table->name);
     gn_checkpoint_close(kept);
     return status;
 }
@@ -152,7 +152,7 @@ gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
             gn_end_reuse(t);
     }
     if (*found)
-        gn_log(t->run.ctx, GERNE_LOG_INFO, "stage %s: %s taken from '%s'", t->run.stage->name,
+        gn_log(t->run.ctx, GERNE_LOG_INFO, "stage %s: %s reused from '%s'", t->run.stage->name,
                table->name, path);
     return GERNE_OK;
 }
@@ -181,7 +181,7 @@ gerne_status gn_keep_stage(gn_trainer *t)
     GN_TRY(cache_path(t, &folder, &path));
     if (gn_make_directory(t->run.ctx, folder) != GERNE_OK ||
         write_table(t, table, path) != GERNE_OK)
-        gn_log(t->run.ctx, GERNE_LOG_WARNING, "the cache is not written: %s",
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "cannot write to the cache: %s",
                gerne_message(t->run.ctx));
     gn_end_reuse(t);
     return GERNE_OK;

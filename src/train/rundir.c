@@ -128,8 +128,7 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     gerne_ctx *ctx = t->run.ctx;
     /* Weights are kept as the engine lays them out for this kind of CPU. */
     if (strcmp(text_at(head, "cpu"), gn_device_cpu()) != 0)
-        return differs(t, "the instruction set of the processor", text_at(head, "cpu"),
-                       gn_device_cpu());
+        return differs(t, "the CPU's instruction set", text_at(head, "cpu"), gn_device_cpu());
     if (strcmp(text_at(head, "run_hash"), t->run_hash) == 0)
         return GERNE_OK;
     if (strcmp(text_at(head, "gerne"), gerne_version()) != 0)
@@ -165,7 +164,7 @@ gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory, gn_settin
     if (gn_path_exists(path))
         return gn_settings_read(ctx, path, out);
     gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a run directory: it has no config.yaml", directory);
-    gn_hint(ctx, "give the directory that 'gerne train --out' made");
+    gn_hint(ctx, "give the directory that 'gerne train --out' wrote");
     return GERNE_EUSAGE;
 }
 

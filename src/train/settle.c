@@ -105,9 +105,11 @@ static gerne_status check_split(gn_trainer *t, gn_split split)
     const char *words = split == GN_VAL ? "validation" : "test";
     if (list->count == 0) {
         gn_fail(t->run.ctx, GERNE_EUSAGE, "the data has no %s split to select on", words);
-        gn_hint(t->run.ctx, split == GN_VAL ? "hold samples out with --data.val N, or use "
-                                              "--select.split test (an oracle)"
-                                            : "use --select.split val");
+        gn_hint(t->run.ctx,
+                split == GN_VAL
+                    ? "hold out samples with --data.val N, or use --select.split test (marked "
+                      "oracle)"
+                    : "use --select.split val");
         return GERNE_EUSAGE;
     }
     bool *seen;
@@ -117,8 +119,8 @@ static gerne_status check_split(gn_trainer *t, gn_split split)
     for (uint32_t y = 0; y < t->run.classes; y++)
         if (!seen[y]) {
             gn_fail(t->run.ctx, GERNE_EUSAGE,
-                    "class '%s' has no sample in the %s split: what is selected there would not "
-                    "be judged on it",
+                    "class '%s' has no samples in the %s split, on which the checkpoint is "
+                    "selected",
                     t->input.data->class_names[y], words);
             gn_hint(t->run.ctx, "put samples of every class into the %s split", words);
             return GERNE_EUSAGE;
@@ -177,8 +179,8 @@ static gerne_status check_average(gn_trainer *t)
     if (t->config->train.average == GN_AVERAGE_NONE || !t->run.coupled)
         return GERNE_OK;
     gn_fail(t->run.ctx, GERNE_EUSAGE,
-            "train.average does not go with batch normalisation that trains: the mean weights have "
-            "no statistics");
+            "train.average cannot be combined with BatchNorm in training: the "
+            "averaged weights have no statistics");
     gn_hint(t->run.ctx, "use --train.average none or --model.bn frozen");
     return GERNE_EUSAGE;
 }
@@ -188,8 +190,9 @@ static gerne_status check_gradients(gn_trainer *t)
     if (!t->config->train.log_gradients || !t->run.concatenate)
         return GERNE_OK;
     gn_fail(t->run.ctx, GERNE_EUSAGE,
-            "train.log_gradients does not go with model.bn concat: the two batches share one pass");
-    gn_hint(t->run.ctx, "use --model.bn separate, or leave train.log_gradients out");
+            "train.log_gradients cannot be combined with model.bn concat: the two "
+            "batches share one pass");
+    gn_hint(t->run.ctx, "use --model.bn separate, or remove train.log_gradients");
     return GERNE_EUSAGE;
 }
 

@@ -288,7 +288,7 @@ gerne_status gn_stage_run(gn_trainer *t)
             GN_TRY(gn_save(t));
             gn_fail(t->run.ctx, status, "interrupted after step %lld of %lld; the run is saved",
                     (long long)t->at.step, (long long)t->run.steps);
-            gn_hint(t->run.ctx, "gerne train --resume '%s' goes on", t->directory.path);
+            gn_hint(t->run.ctx, "gerne train --resume '%s' resumes it", t->directory.path);
         }
         GN_TRY(status);
     }

@@ -137,6 +137,5 @@ void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_
     if (!pixels || group < 0)
         return;
     if (write_all(t, predictions, group) != GERNE_OK)
-        gn_log(t->run.ctx, GERNE_LOG_WARNING, "no pictures of mistakes: %s",
-               gerne_message(t->run.ctx));
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "no images of errors: %s", gerne_message(t->run.ctx));
 }

@@ -41,10 +41,11 @@ static gerne_status find_weights(gerne_ctx *ctx, gn_trained_model *model)
     bool is_run = gn_is_directory(path);
     model->weights = path;
     if (!is_run && !gn_path_exists(path))
-        return gn_fail(ctx, GERNE_EUSAGE, "there is no run and no file '%s'", path);
+        return gn_fail(ctx, GERNE_EUSAGE, "no run directory or file '%s'", path);
     if (!is_run && model->options->checkpoint == GN_CHECKPOINT_LAST)
         return gn_fail(ctx, GERNE_EUSAGE,
-                       "'--checkpoint last' needs a run, and '%s' is a file of weights", path);
+                       "'--checkpoint last' needs a run directory, and '%s' is a weights file",
+                       path);
     if (!is_run)
         return GERNE_OK;
     GN_TRY(gn_path_join(ctx, model->arena, path, "best.safetensors", &model->weights));
@@ -185,7 +186,7 @@ gerne_status gn_trained_model_data(gerne_ctx *ctx, const gn_trained_model *model
 {
     *out = (gn_model_data){.split = split};
     if (!model->options->has_data) {
-        gn_fail(ctx, GERNE_EUSAGE, "no data to use '%s' on", model->path);
+        gn_fail(ctx, GERNE_EUSAGE, "no data given for '%s'", model->path);
         gn_hint(ctx, "--data.format images --data.dir FOLDER, or other data.* keys");
         return GERNE_EUSAGE;
     }

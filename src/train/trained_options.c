@@ -10,13 +10,13 @@
 
 static const gn_option use_table[] = {
     {"checkpoint", GN_CHOICE, FIELD(checkpoint), .fallback = "best", .choices = "best|last",
-     .help = "weights of a run: the selected checkpoint, or the last"},
+     .help = "checkpoint of a run: the selected or the last one"},
     {"class-names", GN_TEXT, FIELD(class_names), .flags = GN_NO_HASH,
      .help = "file with one class name per line, for weights without metadata"},
     {"threads", GN_INT, FIELD(threads), .fallback = "0", .min = 0, .max = 1024,
      .help = "number of threads; 0 uses all cores"},
     {"cache", GN_TEXT, FIELD(cache), .flags = GN_NO_HASH,
-     .help = "cache directory (default ~/.cache/gerne)"},
+     .help = "cache directory (default: ~/.cache/gerne)"},
 };
 
 static const gn_option precision_table[] = {

@@ -206,7 +206,8 @@ static gerne_status print_report(gn_tuner *t, const gn_trial_list *list, const g
     snprintf(title, sizeof title,
              "%s: %zu configurations, %zu trials; ranked by the mean %s on %s, in %%\n%s",
              t->config->method->name, t->points.count, list->count, t->metric, split_words(t),
-             is_oracle(t) ? "ORACLE: selected on the test split that it is judged on (select.split)"
+             is_oracle(t) ? "ORACLE: selected on the test split that it is evaluated on "
+                            "(select.split)"
                           : "selected without the test split");
     GN_TRY(print_ranking(t, ranking, title, out));
     GN_TRY(print_warnings(t, list, out));
@@ -237,7 +238,7 @@ static gerne_status best_text(gn_tuner *t, const gn_ranking *ranking, gn_text *o
     if (status == GERNE_OK)
         status = gn_text_add(
             t->ctx, out, "%s\n",
-            is_oracle(t) ? "\n# ORACLE: selected on the test split that it is judged on" : "");
+            is_oracle(t) ? "\n# ORACLE: selected on the test split that it is evaluated on" : "");
     if (status == GERNE_OK)
         status = add_caveats(t, ranking, "# ", out);
     if (status == GERNE_OK)
@@ -293,11 +294,11 @@ static gerne_status add_notes(gn_tuner *t, const gn_trial_list *list, const gn_r
     size_t failed = counts[GN_TRIAL_FAILED], dropped = t->points.dropped;
     for (size_t i = 0; i < ranking->count; i++)
         warned += ranking->items[i].warned;
-    GN_TRY(gn_study_note(t->ctx, notes, "%s",
-                         is_oracle(t)
-                             ? "Oracle: the winner was selected on the test split that it is "
-                               "judged on (select.split: test)."
-                             : "The winner was selected on validation, without the test split."));
+    GN_TRY(gn_study_note(
+        t->ctx, notes, "%s",
+        is_oracle(t) ? "Oracle: the winner was selected on the test split that it is evaluated "
+                       "on (select.split: test)."
+                     : "The winner was selected on validation, without the test split."));
     GN_TRY(note_ties(t, ranking, notes));
     if (dropped)
         GN_TRY(gn_study_note(t->ctx, notes, "%zu configuration%s skipped: %s.", dropped,
@@ -311,10 +312,11 @@ static gerne_status add_notes(gn_tuner *t, const gn_trial_list *list, const gn_r
                              "those that did not.",
                              failed, failed == 1 ? "" : "s"));
     if (other)
-        GN_TRY(gn_study_note(t->ctx, notes,
-                             "%zu trial%s saw other data than the first: the data changed during "
-                             "the study.",
-                             other, other == 1 ? "" : "s"));
+        GN_TRY(
+            gn_study_note(t->ctx, notes,
+                          "%zu trial%s had other data than the first: the data changed during the "
+                          "study.",
+                          other, other == 1 ? "" : "s"));
     return GERNE_OK;
 }
 

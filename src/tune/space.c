@@ -24,8 +24,8 @@ gn_point_value gn_range_value(const gn_search_axis *axis, double share)
 static gerne_status bad_range(gerne_ctx *ctx, const char *key, const char *text)
 {
     gn_fail(ctx, GERNE_EUSAGE, "%s%s: '%s' is not a range", prefix, key, text);
-    gn_hint(ctx, "write LOW..HIGH, then perhaps log or linear, then perhaps how many points a grid "
-                 "takes: 1e-4..1e-1 log 4");
+    gn_hint(ctx, "write LOW..HIGH, optionally followed by log or linear and the number of "
+                 "grid points: 1e-4..1e-1 log 4");
     return GERNE_EUSAGE;
 }
 
@@ -134,7 +134,7 @@ static gerne_status usual_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
     if (option->search_factor > 0 && option->type == GN_REAL)
         return around(ctx, *(const double *)((const char *)target + option->offset),
                       option->search_factor, axis);
-    gn_fail(ctx, GERNE_EUSAGE, "%s%s: there is no usual range for it", prefix, axis->key);
+    gn_fail(ctx, GERNE_EUSAGE, "%s%s: it has no default range", prefix, axis->key);
     gn_hint(ctx, "give a list (0.1,0.2) or a range (0.1..0.9)");
     return GERNE_EUSAGE;
 }
@@ -204,7 +204,7 @@ static gerne_status refuse_key(gerne_ctx *ctx, const gn_run_config *base, const 
     if (!exists && nearest)
         gn_hint(ctx, "did you mean '%s%s'?", prefix, nearest);
     else
-        gn_hint(ctx, "what can be searched over: %s", names.bytes ? names.bytes : "nothing");
+        gn_hint(ctx, "searchable options: %s", names.bytes ? names.bytes : "nothing");
     gn_text_free(&names);
     return GERNE_EUSAGE;
 }
@@ -232,7 +232,7 @@ static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
             return gn_fail(ctx, GERNE_EUSAGE, "%s: '%s' is not a value", setting->key,
                            axis->values[i]);
     if (axis->count == 0)
-        return gn_fail(ctx, GERNE_EUSAGE, "%s: no values are given", setting->key);
+        return gn_fail(ctx, GERNE_EUSAGE, "%s: no values given", setting->key);
     return GERNE_OK;
 }
 

@@ -188,7 +188,7 @@ static void test_alias(void **state)
     assert_ok(f.ctx, gn_config_print(f.ctx, f.config, 0, &text));
     assert_non_null(strstr(text.bytes, "  column: \"bird\"\n"));
     gn_text_free(&text);
-    assert_fails(f.ctx, GERNE_EUSAGE, "one key", load(&f, "train: {column: a, label: b}\n"));
+    assert_fails(f.ctx, GERNE_EUSAGE, "same key", load(&f, "train: {column: a, label: b}\n"));
     close_fixture(&f);
 }
 
@@ -203,7 +203,7 @@ static void test_exclusive(void **state)
     close_fixture(&f);
     f = open_fixture();
     add_tables(&f);
-    assert_fails(f.ctx, GERNE_EUSAGE, "exclude each other",
+    assert_fails(f.ctx, GERNE_EUSAGE, "mutually exclusive",
                  load(&f, "train: {epochs: 5, steps: 7}\n"));
     close_fixture(&f);
 }

@@ -373,7 +373,7 @@ static void test_held_out(void **state)
     gn_dataset_close(again);
     gn_dataset_close(other);
     options.val = 400;
-    assert_fails(ctx, GERNE_EUSAGE, "data.val 400 leaves nothing of 400 training samples",
+    assert_fails(ctx, GERNE_EUSAGE, "data.val 400 leaves none of the 400 training samples",
                  gn_dataset_open(ctx, &options, &data));
     gn_text_free(&table);
     test_remove_directory(dir);

@@ -98,7 +98,7 @@ static void test_lff_counts(void **state)
     assert_in_range(group(data, GN_VAL, 9, 9), 7, 8); /* a quarter of 29 */
     gn_dataset_close(data);
     options.val = 400;
-    assert_fails(ctx, GERNE_EUSAGE, "data.val 400 leaves nothing",
+    assert_fails(ctx, GERNE_EUSAGE, "data.val 400 leaves none",
                  gn_dataset_open(ctx, &options, &data));
     test_remove_directory(dir);
     gerne_ctx_close(ctx);
@@ -213,7 +213,8 @@ static void test_bad_mnist(void **state)
     assert_fails(ctx, GERNE_EDATA, "20 training images but 3 labels",
                  gn_dataset_open(ctx, &options, &data));
     test_write(ctx, labels, few, sizeof few - 1);
-    assert_fails(ctx, GERNE_EDATA, "cut off: 2 of 3 bytes", gn_dataset_open(ctx, &options, &data));
+    assert_fails(ctx, GERNE_EDATA, "truncated: it has 2 of 3 bytes",
+                 gn_dataset_open(ctx, &options, &data));
     test_write(ctx, labels, few, 5);
     assert_fails(ctx, GERNE_EDATA, "too short", gn_dataset_open(ctx, &options, &data));
     static const unsigned char floats[] = {0, 0, 13, 1, 0, 0, 0, 0};

@@ -312,8 +312,9 @@ static void test_proposition_1(void **state)
         double p1 = alpha + c * (beta + 1) * (0.5 - alpha);
         assert_near(p1 * q1 + (1 - p1) * q2, targets[i], 1e-12);
     }
-    assert_fails(ctx, GERNE_EUSAGE, "alike", gerne_beta_target(ctx, 0.1, 0.3, 0.3, c, 0.5, &beta));
-    assert_fails(ctx, GERNE_EUSAGE, "equally large",
+    assert_fails(ctx, GERNE_EUSAGE, "same share of the attribute",
+                 gerne_beta_target(ctx, 0.1, 0.3, 0.3, c, 0.5, &beta));
+    assert_fails(ctx, GERNE_EUSAGE, "the same size",
                  gerne_beta_target(ctx, 0.5, 0.3, 0.4, c, 0.5, &beta));
     assert_fails(ctx, GERNE_EUSAGE, "outside [0, 1]",
                  gerne_beta_target(ctx, 0.1, 0.3, 0.4, c, 1.5, &beta));
@@ -382,7 +383,7 @@ static void test_bad_tables(void **state)
                  gerne_groups_from_labels(ctx, y, a, 2, 2, 1, &groups));
     assert_fails(ctx, GERNE_EUSAGE, "no attribute of any sample",
                  gerne_groups_from_labels(ctx, y, NULL, 2, 2, 2, &groups));
-    assert_fails(ctx, GERNE_EUSAGE, "single class",
+    assert_fails(ctx, GERNE_EUSAGE, "only one class",
                  gerne_groups_from_labels(ctx, y, a, 1, 1, 2, &groups));
     assert_fails(ctx, GERNE_EUSAGE, "no samples",
                  gerne_groups_from_labels(ctx, y, a, 0, 2, 2, &groups));

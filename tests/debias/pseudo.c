@@ -109,7 +109,7 @@ static void test_refused(void **state)
     for (int i = 0; i < 5; i++)
         assert_fails(ctx, GERNE_EUSAGE, "is outside (0, 1)",
                      gerne_pseudo_assign(ctx, pseudo, ts[i], false, a));
-    assert_fails(ctx, GERNE_EUSAGE, "calls all 5 samples of class y=1 hard",
+    assert_fails(ctx, GERNE_EUSAGE, "makes all 5 samples of class y=1 hard",
                  gerne_pseudo_assign(ctx, pseudo, 0.85, true, a));
     const double t = 0.5;
     gerne_pseudo_quality q;
@@ -117,7 +117,7 @@ static void test_refused(void **state)
                  gerne_pseudo_judge(ctx, pseudo, wrong, 2, &t, 1, false, &q));
     gerne_pseudo_close(pseudo);
     assert_ok(ctx, gerne_pseudo_new(ctx, y, SCORES, 3, 2, &pseudo));
-    assert_fails(ctx, GERNE_EUSAGE, "calls all 1 samples of class y=1 hard",
+    assert_fails(ctx, GERNE_EUSAGE, "makes all 1 samples of class y=1 hard",
                  gerne_pseudo_assign(ctx, pseudo, 0.5, false, a));
     assert_string_equal(gerne_hint(ctx), "a class needs at least two samples");
     gerne_pseudo_close(pseudo);

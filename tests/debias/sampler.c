@@ -329,14 +329,14 @@ static void test_refused(void **state)
     gerne_batch *batch = fixture_batch(f);
     gerne_sampler_options options = {.batch = 5};
     s = fixture_sampler(f, &options);
-    assert_fails(f->ctx, GERNE_EUSAGE, "without a size per class",
+    assert_fails(f->ctx, GERNE_EUSAGE, "has no size per class",
                  gerne_sampler_draw(f->ctx, s, GERNE_DRAW_BIASED, 0, batch));
-    assert_fails(f->ctx, GERNE_EUSAGE, "no kind of draw",
+    assert_fails(f->ctx, GERNE_EUSAGE, "not a kind of draw",
                  gerne_sampler_draw(f->ctx, s, (gerne_draw)77, 0, batch));
     gerne_sampler_close(s);
     gerne_groups *counts;
     assert_ok(f->ctx, gerne_groups_from_counts(f->ctx, (const int64_t[]){1, 2}, 1, 2, &counts));
-    assert_fails(f->ctx, GERNE_EUSAGE, "made from counts",
+    assert_fails(f->ctx, GERNE_EUSAGE, "created from counts",
                  gerne_sampler_new(f->ctx, counts, &options, &s));
     gerne_groups_close(counts);
     gerne_batch_close(batch);

@@ -189,40 +189,40 @@ static const struct {
     C("\x80\2ccollections\nOrderedDict\nK\1R.", "calls OrderedDict in a way"),
     C("\x80\2ctorch._utils\n_rebuild_tensor_v2\n)R.", "calls _rebuild_tensor_v2 in a way"),
     C("\x80\2ctorch._utils\n_rebuild_parameter\nK\1\x88}\x87R.", "calls _rebuild_parameter"),
-    C("\x80\2ccollections\nOrderedDict\n}b.", "attributes of what is no dictionary"),
-    C("\x80\2}K\1b.", "attributes of what is no dictionary"),
+    C("\x80\2ccollections\nOrderedDict\n}b.", "attributes of something that is not a dictionary"),
+    C("\x80\2}K\1b.", "attributes of something that is not a dictionary"),
     C("\x80\2K\1Q.", "not a storage"),
     C("\x80\2(X\6\0\0\0moduleK\1K\1K\1K\1tQ.", "not a storage"),
     C("\x80\2(X\7\0\0\0storageK\1K\1K\1K\1tQ.", "describes a storage wrongly"),
     C("\x80\2(X\7\0\0\0storageccollections\nOrderedDict\nX\1\0\0\0"
       "0NK\1tQ.",
       "describes a storage wrongly"),
-    C("\x80\2h\0.", "recalls what it never remembered"),
-    C("\x80\2}q\7h\3.", "recalls what it never remembered"),
-    C("\x80\2}r\xff\xff\xff\xff.", "remembers more than"),
+    C("\x80\2h\0.", "memo entry that was never stored"),
+    C("\x80\2}q\7h\3.", "memo entry that was never stored"),
+    C("\x80\2}r\xff\xff\xff\xff.", "memo of the pickle has more than"),
     C("\x80\2q\0.", "the stack is empty"),
     C("\x80\2.", "more or less than one value"),
     C("\x80\2}}.", "more or less than one value"),
     C("\x80\2(}.", "more or less than one value"),
     C("\x80\2}.}", "bytes after its end"),
-    C("\x80\2", "cut short"),
-    C("", "cut short"),
-    C("\x80\2X\xff\xff\xff\x7fx.", "cut short"),
-    C("\x80\2J\1\0", "cut short"),
+    C("\x80\2", "truncated"),
+    C("", "truncated"),
+    C("\x80\2X\xff\xff\xff\x7fx.", "truncated"),
+    C("\x80\2J\1\0", "truncated"),
     C("\x80\2\x8a\xff"
       "1.",
-      "cut short"),
+      "truncated"),
     C("\x80\2t.", "there is no mark"),
     C("\x80\2K\1(\x85.", "the stack is empty"), /* a mark protects what is below it */
     C("\x80\2K\1K\1s.", "the stack is empty"),
-    C("\x80\2]K\1K\1s.", "no dictionary"),
+    C("\x80\2]K\1K\1s.", "not a dictionary"),
     C("\x80\2}(K\1u.", "a key has no value"),
-    C("\x80\2}(K\1e.", "no list"),
-    C("\x80\2}K\1a.", "no list"),
+    C("\x80\2}(K\1e.", "not a list"),
+    C("\x80\2}K\1a.", "not a list"),
     C("\x80\2K\1.", "the pickle is not a dictionary"),
     C("\x80\2(t.", "the pickle is not a dictionary"),
-    C("\x80\2}.", "there are no tensors"),
-    C("\x80\2}q\0X\1\0\0\0ah\0s.", "there are no tensors"), /* it contains itself */
+    C("\x80\2}.", "it has no tensors"),
+    C("\x80\2}q\0X\1\0\0\0ah\0s.", "it has no tensors"), /* it contains itself */
     C(DICT(TENSOR(STORAGE("FloatStorage", "1", "\6"), "K\0", "K\6\x85", "K\1\x85")),
       "needs the storage '1', which is missing"),
     C(DICT(TENSOR(STORAGE("FloatStorage", "0", "\7"), "K\0", "K\6\x85", "K\1\x85")),
@@ -247,11 +247,12 @@ static const struct {
     C(DICT(TENSOR(F6, "K\0", "K\6\x85", "K\1K\1\x86")), "in a way that torch.save does not"),
     C(DICT(TENSOR(F6, "K\0", "N\x85", "K\1\x85")), "in a way that torch.save does not"),
     C(DICT(TENSOR(F6, "N", "K\6\x85", "K\1\x85")), "in a way that torch.save does not"),
-    C("\x80\2}K\1" TENSOR(F6, "K\0", "K\6\x85", "K\1\x85") "s.", "name is not a text"),
+    C("\x80\2}K\1" TENSOR(F6, "K\0", "K\6\x85", "K\1\x85") "s.",
+      "name of a tensor is not a string"),
     C("\x80\2}X\0\0\0\0" TENSOR(F6, "K\0", "K\6\x85", "K\1\x85") "s.", "empty name"),
     C("\x80\2}X\2\0\0\0a\0" TENSOR(F6, "K\0", "K\6\x85", "K\1\x85") "s.", "control character"),
     C("\x80\2}(X\1\0\0\0a" TENSOR(F6, "K\0", "K\6\x85", "K\1\x85") "q\1X\1\0\0\0ah\1u.",
-      "'a' is there twice"),
+      "'a' appears twice"),
 };
 
 static void test_hostile_pickles_are_refused(void **state)
@@ -331,7 +332,7 @@ static void test_lying_archives_are_refused(void **state)
         {END, 'p', "has no end"},
         {END - 20, 1, "has no end"},
         {END - 10, 3, "directory is damaged"},
-        {END - 10, 1, "more than it counts"},
+        {END - 10, 1, "more entries than it declares"},
         {END - 11, 1, "directory is damaged"},
         {END - 15, 0x7f, "outside the file"},
         {END - 19, 0x7f, "outside the file"},
@@ -343,7 +344,7 @@ static void test_lying_archives_are_refused(void **state)
         {FIRST - 42, 1, "no local header"},
         {FIRST - 45, 0x7f, "no local header"},
         {FIRST - 46, 'b', "two different names"},
-        {FIRST - 33, 0xff, "cut short"},
+        {FIRST - 33, 0xff, "truncated"},
         {SECOND - 46 - 5, '1', "two different names"},
     };
     static const char pickle[] = DICT(TENSOR(F6, "K\1", "K\2\x85", "K\1\x85"));
@@ -376,7 +377,7 @@ static void test_other_archives_are_refused(void **state)
     const zip_part twice[] = {{"a/data.pkl", "x", 1}, {"a/data.pkl", "y", 1}};
     const zip_part npz[] = {{"x.npy", "x", 1}, {"deep/er/data.pkl", "x", 1}};
     const zip_part big[] = {{"a/data.pkl", "\x80\2}.", 4}, {"a/byteorder", "big", 3}};
-    check_parts(twice, 2, "'a/data.pkl' is there twice");
+    check_parts(twice, 2, "'a/data.pkl' appears twice");
     check_parts(npz, 2, "has no data.pkl");
     check_parts(big, 2, "not little endian");
 }
@@ -395,7 +396,7 @@ static void test_zip64_end_record(void **state)
     assert_int_equal(gn_weights_count(weights), 9);
     gn_weights_close(weights);
     patch(&file, LOCATOR - 15, 0xff);
-    assert_fails(ctx, GERNE_EDATA, "points nowhere", parse_text(ctx, &file, &weights));
+    assert_fails(ctx, GERNE_EDATA, "locator is invalid", parse_text(ctx, &file, &weights));
     patch(&file, LOCATOR, 0);
     assert_fails(ctx, GERNE_EDATA, "lacks its zip64 locator", parse_text(ctx, &file, &weights));
     gn_text_free(&file);

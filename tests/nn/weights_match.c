@@ -144,8 +144,10 @@ static void test_head_of_another_size_is_replaced(void **state)
     (void)state;
     static const gn_weight_out classes[] = {CONV, BN, HEAD(10, 4)};
     static const gn_weight_out features[] = {CONV, BN, HEAD(2, 5)}; /* its bias alone would fit */
-    check_replaced(classes, 4, "the head 'fc.weight' is [10, 4] there and [2, 4] here");
-    check_replaced(features, 4, "the head 'fc.weight' is [2, 5] there and [2, 4] here");
+    check_replaced(classes, 4,
+                   "the head 'fc.weight' is [10, 4] in the file and [2, 4] in the network");
+    check_replaced(features, 4,
+                   "the head 'fc.weight' is [2, 5] in the file and [2, 4] in the network");
 }
 
 static void check_refused(const gn_weight_out *file, size_t count, const char *words)

@@ -94,17 +94,17 @@ class Pages(unittest.TestCase):
         run = make_run(self.dir / "run", SHAPES, COLOURS, pictures=3)
         page, raw = self.report(run)
         text = self.said(page)
-        for words in ("Worst group", "95 % interval", "chosen on validation by gba", "L_ext",
-                      "balanced: 1", "bound: 2.3", "chosen: 1", "Strongly biased", "taken for",
+        for words in ("Worst group", "95 % interval", "selected on validation by gba", "L_ext",
+                      "balanced: 1", "bound: 2.3", "configured: 1", "Strongly biased", "predicted as",
                       f"gerne train {run}/config.yaml --out {run}-again --threads 2"):
             self.assertIn(words, text)
         self.assertEqual(page.tags["img"], 3)
         self.assertNotIn("ORACLE", text)
         self.assertEqual(raw, self.report(run, name="again.html")[1])
 
-    def test_an_oracle_is_shouted(self):
+    def test_an_oracle_is_marked(self):
         run = make_run(self.dir / "run", SHAPES, COLOURS, oracle=True)
-        self.assertIn("ORACLE: the checkpoint was chosen on the test split", self.said(self.report(run)[0]))
+        self.assertIn("ORACLE: the checkpoint was selected on the test split", self.said(self.report(run)[0]))
 
     def test_default_places(self):
         one, two = (make_run(self.dir / n, SHAPES, COLOURS, seed=i) for i, n in enumerate("ab"))
@@ -118,7 +118,7 @@ class Pages(unittest.TestCase):
                 for i, (n, m, a) in enumerate((("erm", "erm", 0.4), ("ours", "gerne", 0.95)))]
         page, _ = self.report(*runs)
         text = self.said(page)
-        for words in ("The best worst group is that of ours", "Differences, sample by sample",
+        for words in ("Best worst-group accuracy: ours", "Paired differences",
                       "on the same 120 test samples", "< 0.0001"):
             self.assertIn(words, text)
         result = json.loads(gerne("report", *runs, "--json", "--out", self.dir / "x.html").stdout)
@@ -146,7 +146,7 @@ class Pages(unittest.TestCase):
                            settings.pop("attribute_names"), **settings)
             result = gerne("report", one, two, "--out", self.dir / "no.html")
             self.assertEqual(result.returncode, 2)
-            self.assertIn(f"'{one}' and '{two}' saw different data", result.stderr)
+            self.assertIn(f"'{one}' and '{two}' have different data", result.stderr)
             self.assertIn(name, result.stderr)
             self.assertFalse((self.dir / "no.html").exists())
 
@@ -164,14 +164,14 @@ class Pages(unittest.TestCase):
                 "sys.exit(subprocess.run(sys.argv[2:]).returncode)")
         subprocess.run([sys.executable, "-c", code, run, PROGRAM, "report", run, "--quiet"],
                        check=True, stdout=subprocess.DEVNULL)
-        self.assertIn("still going", (run / "report.html").read_text(encoding="utf-8"))
+        self.assertIn("still running", (run / "report.html").read_text(encoding="utf-8"))
 
     def test_a_run_that_diverged(self):
         run = make_run(self.dir / "run", SHAPES, COLOURS, diverged=DIVERGED)
         page, raw = self.report(run)
         text = self.said(page)
         for words in ("Diverged at step 1013: the loss is <b>nan</b>", "Hint: lower train.lr",
-                      "no test figure. Last evaluation: worst group", "Training loss", "What was asked",
+                      "no test figure. Last evaluation: worst group", "Training loss", "Configuration Method",
                       "Resuming would diverge again",
                       f"gerne train {run}/config.yaml --out {run}-again --threads 2"):
             self.assertIn(words, text)
@@ -195,8 +195,8 @@ class Pages(unittest.TestCase):
         good = make_run(self.dir / "good", SHAPES, COLOURS, accuracy=0.3, seed=1)
         for runs in ((bad, good), (good, bad)):
             text = self.said(self.report(*runs)[0])
-            for words in ("The best worst group is that of good",
-                          "Beside it: bad diverged at step 1013.",
+            for words in ("Best worst-group accuracy: good",
+                          "The others: bad diverged at step 1013.",
                           "bad gerne, seed 0 diverged at step 1013",
                           "bad diverged at step 1013: the loss is <b>nan</b>"):
                 self.assertIn(words, text)
@@ -263,9 +263,9 @@ class Pages(unittest.TestCase):
     def test_only_keys_of_the_configuration_are_shown(self):
         run = make_run(self.dir / "run", SHAPES, COLOURS)
         text = self.said(self.report(run)[0])
-        asked = text[text.index("What was asked"):text.index("The whole configuration")]
+        asked = text[text.index("Configuration Method"):text.index("Full configuration")]
         self.assertIn("Data format synthetic ratio 0.01 Network arch mlp hidden 100, 100 Training "
-                      "optimizer sgd lr 0.02 Choice metric gba split val Run", asked)
+                      "optimizer sgd lr 0.02 Selection metric gba split val Run", asked)
 
     def test_a_run_that_has_hardly_begun(self):
         run = self.dir / "run"
@@ -309,7 +309,7 @@ class Pages(unittest.TestCase):
                        ["in", "out", "street"], per_group=3)
         page, raw = self.report(run)
         self.assertIn("The 20 worst of 3000 groups", self.said(page))
-        self.assertIn("most one-sided classes", self.said(page))
+        self.assertIn("most imbalanced classes", self.said(page))
         self.assertLess(len(raw), 800_000)
 
     def test_a_long_and_damaged_log(self):
@@ -323,7 +323,7 @@ class Pages(unittest.TestCase):
             log.write('{"event":"evaluation","step":"x","val":[1],"train":7}\n')
         page, raw = self.report(run)
         text = self.said(page)
-        self.assertIn("5 damaged lines of log.jsonl were left out", text)
+        self.assertIn("5 damaged lines of log.jsonl were ignored", text)
         self.assertIn("each point of a curve is the mean of 64 evaluations", text)
         self.assertLess(len(raw), 400_000)
         points = max(len(p.split()) for p in re.findall(r'points="([^"]*)"', raw.decode()))
@@ -351,7 +351,7 @@ class Pages(unittest.TestCase):
         (self.dir / "file").write_text("x")
         (self.dir / "begun").mkdir()
         (self.dir / "begun" / "ledger.sqlite").write_bytes(b"")
-        for path, words in ((None, "no run and no study is given"), ("nowhere", "there is no directory"),
+        for path, words in ((None, "no run or study given"), ("nowhere", "there is no directory"),
                             ("empty", "neither a run nor a study"), ("file", "is a file"),
                             ("begun", "no study.json yet")):
             result = gerne("report", *([path] if path else []), cwd=self.dir)
@@ -415,7 +415,7 @@ class Pages(unittest.TestCase):
         self.assertEqual(len(pictures[0]), 12)
         page, _ = self.report(self.dir / "a", self.dir / "b")
         self.assertEqual(page.tags["img"], 24)
-        self.assertIn("Every group on validation", self.said(page))
+        self.assertIn("Accuracy of every group on validation", self.said(page))
         # a run without its report gets one; a run that has one is left alone
         before = (self.dir / "a" / "report.html").stat().st_mtime_ns
         (self.dir / "b" / "report.html").unlink()

@@ -23,7 +23,7 @@ static void write_run(gerne_ctx *ctx, const char *dir, const char *id, double fi
     snprintf(folder, sizeof folder, "%s/trials/%s", dir, id);
     assert_ok(ctx, gn_make_directory(ctx, folder));
     snprintf(log, sizeof log,
-             "{\"event\":\"start\"}\n"
+             "{\"event\":\"start\",\"train_counts\":[[10,90],[5,95]]}\n"
              "{\"event\":\"evaluation\",\"stage\":\"biased\",\"epoch\":1,\"test\":{\"gba\":0.9}}\n"
              "{\"event\":\"evaluation\",\"stage\":\"main\",\"epoch\":40,\"train\":{\"L_b\":0.5},"
              "\"test\":{\"gba\":%g,\"acc_avg\":0.5,\"minority_acc\":0.4}}\n"
@@ -33,8 +33,8 @@ static void write_run(gerne_ctx *ctx, const char *dir, const char *id, double fi
              first, second);
     write_file(ctx, folder, "log.jsonl", log);
     write_file(ctx, folder, "results.json",
-               "{\"splits\":{\"test\":{\"groups\":[{\"y\":0,\"a\":0,\"n\":20},"
-               "{\"y\":0,\"a\":1,\"n\":30},{\"y\":1,\"a\":0,\"n\":50}]}}}");
+               "{\"splits\":{\"test\":{\"groups\":[{\"y\":0,\"a\":0,\"n\":30},"
+               "{\"y\":0,\"a\":1,\"n\":20},{\"y\":1,\"a\":0,\"n\":50}]}}}");
 }
 
 static void test_curves(void **state)

@@ -191,7 +191,7 @@ static void damaged_ledgers_are_refused(void **state)
         put_file(f, whole.bytes, size);
         assert_fails(f->ctx, GERNE_EDATA, "damaged",
                      gn_ledger_open(f->ctx, f->dir, "tune", description, &l));
-        assert_non_null(strstr(gerne_hint(f->ctx), "move it away"));
+        assert_non_null(strstr(gerne_hint(f->ctx), "move it elsewhere"));
     }
     memset(whole.bytes, 'x', whole.size);
     put_file(f, whole.bytes, whole.size);

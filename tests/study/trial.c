@@ -204,7 +204,7 @@ static void nan_is_a_failed_trial(void **state)
     put(f, planned.id, "results.json",
         "{\"selection\":{\"metric\":\"wga\",\"split\":\"val\"},"
         "\"splits\":{\"val\":{\"wga\":null}}}");
-    assert_failed(f, "wga of the val split is not a number");
+    assert_failed(f, "wga on the val split is not a number");
 }
 
 /* What a killed process left behind is thrown away when it cannot be used. */

@@ -80,7 +80,7 @@ class Directory(unittest.TestCase):
         good = read(self.out, "last.ckpt")
         other = gerne("--resume", self.out, "--quiet", DNNL_MAX_CPU_ISA="SSE41")
         self.assertEqual(other.returncode, 2, other.stderr)
-        self.assertIn("the instruction set of the processor differs: sse4.1 now", other.stderr)
+        self.assertIn("the CPU's instruction set differs: sse4.1 now", other.stderr)
         self.assertEqual(read(self.out, "last.ckpt"), good)
         self.assertEqual(gerne("--resume", self.out, "--quiet").returncode, 0)
 

@@ -229,7 +229,7 @@ static void test_head_of_another_size(void **state)
     gn_network *network;
     assert_ok(f.ctx, gn_network_save(f.ctx, f.network, f.path, GN_WEIGHT_F32, items, 4));
     assert_ok(f.ctx, gn_model_file_open(f.ctx, f.path, &file));
-    assert_fails(f.ctx, GERNE_EDATA, "2 classes",
+    assert_fails(f.ctx, GERNE_EDATA, "not that of the class names (2)",
                  gn_model_file_network(f.ctx, file, f.device, 2, &network));
     assert_null(network);
     gn_model_file_close(file);

@@ -125,7 +125,7 @@ static void test_refusals(void **state)
     gn_model_data data;
     char nowhere[600];
     snprintf(nowhere, sizeof nowhere, "%s/none", f.directory);
-    assert_fails(f.ctx, GERNE_EUSAGE, "there is no run and no file",
+    assert_fails(f.ctx, GERNE_EUSAGE, "no run directory or file",
                  gn_trained_model_open(f.ctx, nowhere, &f.options, &model));
     assert_null(model);
     assert_fails(f.ctx, GERNE_EUSAGE, "no best.safetensors",
@@ -136,7 +136,7 @@ static void test_refusals(void **state)
     f.options.model_flag = NULL;
     f.options.has_data = false;
     assert_ok(f.ctx, gn_trained_model_open(f.ctx, f.path, &f.options, &model));
-    assert_fails(f.ctx, GERNE_EUSAGE, "no data to use",
+    assert_fails(f.ctx, GERNE_EUSAGE, "no data given for",
                  gn_trained_model_data(f.ctx, model, GN_TEST, &data));
     assert_null(data.dataset);
     gn_trained_model_close(model);

@@ -123,7 +123,7 @@ static void bad_axes_are_refused(void **state)
         {"search.train.lr", "1..2 1", "is not a range"},
         {"search.train.lr", "2..1", "is empty"},
         {"search.train.lr", "0..1", "starts above 0"},
-        {"search.train.batch", "auto", "no usual range"},
+        {"search.train.batch", "auto", "no default range"},
         {"search.seed", "0,1", "cannot be searched over"},
         {"search.train.lrr", "1", "no option 'train.lrr'"},
         {"search.", "1", "no option ''"},
