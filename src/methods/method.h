@@ -106,6 +106,7 @@ typedef struct gn_run {
     bool fixed;                   /* a sample's forward pass is always the same: no augmentation,
                                      no dropout */
     bool concatenate;             /* coupled batches run as one: model.bn concat */
+    bool pictures;                /* samples are pixels, not features */
     bool diagnose;                /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
