@@ -6,7 +6,8 @@
 
 extern const gn_method gn_method_erm, gn_method_resampling, gn_method_gerne, gn_method_sw,
     gn_method_groupdro, gn_method_lff, gn_method_jtt, gn_method_reweight, gn_method_sqrt_reweight,
-    gn_method_cbloss, gn_method_bsoftmax, gn_method_focal, gn_method_resample;
+    gn_method_cbloss, gn_method_bsoftmax, gn_method_focal, gn_method_resample, gn_method_mixup,
+    gn_method_lisa;
 extern const gn_method gn_estimator_biased;
 
 const gn_method *const gn_methods[] = {
