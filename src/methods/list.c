@@ -5,12 +5,12 @@
 #include "methods/method.h"
 
 extern const gn_method gn_method_erm, gn_method_resampling, gn_method_gerne, gn_method_sw,
-    gn_method_groupdro, gn_method_lff, gn_method_jtt;
+    gn_method_groupdro, gn_method_lff, gn_method_jtt, gn_method_lc;
 extern const gn_method gn_estimator_biased;
 
 const gn_method *const gn_methods[] = {
-    &gn_method_gerne,    &gn_method_erm, &gn_method_resampling, &gn_method_sw,
-    &gn_method_groupdro, &gn_method_lff, &gn_method_jtt,        NULL,
+    &gn_method_gerne, &gn_method_erm, &gn_method_resampling, &gn_method_sw, &gn_method_groupdro,
+    &gn_method_lff,   &gn_method_jtt, &gn_method_lc,         NULL,
 };
 
 const gn_method *const gn_estimators[] = {

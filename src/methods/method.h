@@ -186,8 +186,9 @@ GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batc
 GERNE_CHECKED gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch,
                                            const gn_loss *loss, bool accumulate);
 
-/* One step of network i's optimiser at the stage's learning rate. */
+/* One step of network i's optimiser at the stage's learning rate, or at a multiple of it. */
 GERNE_CHECKED gerne_status gn_run_apply(gn_run *run, int i);
+GERNE_CHECKED gerne_status gn_run_apply_at(gn_run *run, int i, double lr_factor);
 
 /* A figure of this step; means between two evaluations go to the log. "loss" is watched for
  * divergence and has to be given in every step. NaN is ignored. */
