@@ -32,6 +32,7 @@ typedef struct gn_plan {
     size_t count;
     gn_request batches[GN_BATCHES_MAX];
     bool joined; /* the batches come as one, in their order */
+    /* Without any the step gets no samples: it fits a head to features that it has inferred. */
 } gn_plan;
 
 /* Samples of a step, and what the networks said about them in its passes. */
@@ -63,6 +64,8 @@ typedef struct gn_method gn_method;
 typedef struct gn_stage {
     const char *name;
     double lr_factor, decay_factor; /* of train.lr and train.weight_decay */
+    double lr;                      /* when above 0: the rate itself */
+    int64_t steps;                  /* budget; when above 0: so many whatever the run's is */
     double epochs;                  /* budget; 0: that of the run */
     double share;                   /* when above 0: this share of the run's budget instead */
     int networks;                   /* that train; network 0 predicts */
@@ -117,6 +120,7 @@ typedef struct gn_run {
     size_t pass_samples;  /* of one such batch at most; batch at first */
     size_t epoch_samples; /* n at first */
     double c, beta;       /* of the groups' law, for reports; 1 and NaN at first */
+    double lr_scale;      /* step may set it too: multiplies the learning rate; 1 at first */
     gn_pseudo_report pseudo;
 } gn_run;
 

@@ -57,7 +57,7 @@ gerne_status gn_run_apply_at(gn_run *run, int i, double lr_factor)
 {
     gn_trainer *t = trainer_of(run);
     double lr = gn_learning_rate(&t->now.optimizer_options, t->at.step, run->steps);
-    gn_optimizer_step(t->now.optimizers[i], lr_factor * lr);
+    gn_optimizer_step(t->now.optimizers[i], run->lr_scale * lr_factor * lr);
     return GERNE_OK;
 }
 
