@@ -61,10 +61,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     const reweight_state *state = run->state;
     (void)k;
     gn_weigh_by_group(run, state->weights, batch);
-    GN_TRY(gn_weighted_pass(run, 0, batch, batch->weights, false));
-    gn_run_log(run, "loss",
-               gn_weighted_sum(batch->weights, batch->losses[0], batch->samples.count));
-    return gn_run_apply(run, 0);
+    return gn_weighted_step(run, batch);
 }
 
 const gn_method gn_method_reweight = {
