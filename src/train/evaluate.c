@@ -156,6 +156,9 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
     gerne_status status = gn_evaluate(t, split, &p, &m);
     if (status == GERNE_OK && chooses)
         status = choose(t, &m, &t->at.best, &t->now.best, &better);
+    for (int i = 1; better && i < t->run.stage->networks; i++)
+        if (t->now.best_others[i].values)
+            gn_snapshot_take(&t->now.best_others[i], t->now.networks[i]);
     if (status == GERNE_OK && oracle)
         status = choose(t, &m, &t->at.oracle, &t->now.oracle, &ignored);
     if (status == GERNE_OK) {
@@ -173,7 +176,8 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
 
 gerne_status gn_evaluate_step(gn_trainer *t)
 {
-    double lr = gn_learning_rate(&t->now.optimizer_options, t->at.step - 1, t->run.steps);
+    double lr =
+        t->run.lr_scale * gn_learning_rate(&t->now.optimizer_options, t->at.step - 1, t->run.steps);
     json_t *event = json_pack(
         "{s:s,s:I,s:o,s:o}", "stage", t->run.stage->name, "step", (json_int_t)t->at.step, "epoch",
         gn_json_number((double)t->at.step / t->now.epoch_steps), "lr", gn_json_number(lr));
@@ -194,8 +198,12 @@ gerne_status gn_evaluate_step(gn_trainer *t)
 
 void gn_load_kept(gn_trainer *t)
 {
-    if (t->run.stage->keep == GN_KEEP_LAST)
+    if (t->run.stage->keep == GN_KEEP_LAST) {
         gn_swap_average(t);
-    else
-        gn_snapshot_put(&t->now.best, t->now.networks[0]);
+        return;
+    }
+    gn_snapshot_put(&t->now.best, t->now.networks[0]);
+    for (int i = 1; i < t->run.stage->networks; i++)
+        if (t->now.best_others[i].values)
+            gn_snapshot_put(&t->now.best_others[i], t->now.networks[i]);
 }

@@ -166,11 +166,15 @@ static gerne_status settle_network(gn_trainer *t)
         t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
     GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
                           (int64_t)run->classes, 1, &probe));
+    run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
                  t->model.dropout == 0;
+    const gn_sample_shape shape = gn_dataset_shape(t->input.data);
+    run->pictures =
+        gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && t->model.freeze != GN_FREEZE_BODY;
     return GERNE_OK;
 }
 
