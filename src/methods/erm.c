@@ -47,9 +47,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
     (void)k;
     if (given->balance == BALANCE_CLASS)
         return gn_extrapolation_step(run, &state->by_class, batches);
-    GN_TRY(gn_weighted_pass(run, 0, batches, NULL, false));
-    gn_run_log(run, "loss", gn_mean(batches->losses[0], batches->samples.count));
-    return gn_run_apply(run, 0);
+    return gn_plain_step(run, batches);
 }
 
 const gn_method gn_method_erm = {

@@ -6,7 +6,8 @@
 
 extern const gn_method gn_method_erm, gn_method_resampling, gn_method_gerne, gn_method_sw,
     gn_method_groupdro, gn_method_lff, gn_method_jtt;
-extern const gn_method gn_estimator_biased;
+extern const gn_method gn_estimator_biased, gn_estimator_jtt, gn_estimator_xrm, gn_estimator_mst,
+    gn_estimator_ecs;
 
 const gn_method *const gn_methods[] = {
     &gn_method_gerne,    &gn_method_erm, &gn_method_resampling, &gn_method_sw,
@@ -14,8 +15,8 @@ const gn_method *const gn_methods[] = {
 };
 
 const gn_method *const gn_estimators[] = {
-    &gn_estimator_biased,
-    NULL,
+    &gn_estimator_biased, &gn_estimator_jtt, &gn_estimator_xrm,
+    &gn_estimator_mst,    &gn_estimator_ecs, NULL,
 };
 
 static gerne_status find(gerne_ctx *ctx, const gn_method *const *list, const char *kind,

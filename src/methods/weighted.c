@@ -33,6 +33,13 @@ gerne_status gn_weighted_backward(gn_run *run, int i, gn_minibatch *batch, const
     return gn_run_backward(run, i, batch, &loss, accumulate);
 }
 
+gerne_status gn_plain_step(gn_run *run, gn_minibatch *batch)
+{
+    GN_TRY(gn_weighted_pass(run, 0, batch, NULL, false));
+    gn_run_log(run, "loss", gn_mean(batch->losses[0], batch->samples.count));
+    return gn_run_apply(run, 0);
+}
+
 double gn_weighted_sum(const float *weights, const float *losses, size_t count)
 {
     double sum = 0;

@@ -348,8 +348,9 @@ void gn_trial_words(const gn_trial *trial, char *buffer, size_t size)
 
 void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id)
 {
-    static const char *const large[] = {"best.safetensors", "last.ckpt", "biased.safetensors",
-                                        "scores.ckpt", NULL};
+    static const char *const large[] = {"best.safetensors", "last.ckpt",       "biased.safetensors",
+                                        "scores.ckpt",      "xrm.safetensors", "xrm.ckpt",
+                                        "jtt.safetensors",  "jtt.ckpt",        NULL};
     gn_text path = {0};
     for (size_t i = 0; large[i]; i++) {
         gn_text_clear(&path);

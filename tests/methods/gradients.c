@@ -1,6 +1,7 @@
-/* Every method of the list, in every stage: what each pass adds to the gradient is the gradient of
- * the loss that the method asked for, whatever that loss is, and the losses of network 0 add up to
- * the figure that the method logs. Terms of a loss are constants: they are those of the very pass.
+/* Every method and estimator of the lists, in every stage: what each pass adds to the gradient is
+ * the gradient of the loss that the method asked for, whatever that loss is, and the losses of
+ * network 0 add up to the figure that the method logs. Terms of a loss are constants: they are
+ * those of the very pass.
  */
 #include "testing.h"
 
@@ -17,7 +18,8 @@ static struct {
     int pass;
 } now;
 
-static double asked; /* sum of the values that passes of network 0 had */
+static bool checking; /* else passes are only made */
+static double asked;  /* sum of the values that passes of network 0 had */
 
 static double value_of(gn_run *run, gn_network *network, const gn_minibatch *batch,
                        const gn_loss *loss)
@@ -97,6 +99,8 @@ typedef gerne_status pass_fn(gn_run *run, int i, gn_minibatch *batch, const gn_l
 static gerne_status checked(pass_fn *real, gn_run *run, int i, gn_minibatch *batch,
                             const gn_loss *loss, bool accumulate)
 {
+    if (!checking)
+        return real(run, i, batch, loss, accumulate);
     gn_network *network = gn_run_network(run, i);
     gn_block block = gn_store_block(gn_network_store(network));
     double *gradient;
@@ -129,23 +133,40 @@ gerne_status __wrap_gn_run_backward(gn_run *run, int i, gn_minibatch *batch, con
     return checked(__real_gn_run_backward, run, i, batch, loss, accumulate);
 }
 
-static void check_stage(gn_trainer *t)
+static void check_step(gn_trainer *t)
 {
     gn_minibatch *batches;
-    assert_ok(t->run.ctx, gn_stage_enter(t));
-    assert_ok(t->run.ctx, gn_feed_next(t->now.feed, 0, &batches));
+    assert_ok(t->run.ctx, gn_feed_next(t->now.feed, t->at.step, &batches));
     asked = 0;
     now.pass = 0;
-    now.stage = t->run.stage->name;
-    assert_ok(t->run.ctx, t->run.method->step(&t->run, 0, batches));
+    assert_ok(t->run.ctx, t->run.stage->owner->step(&t->run, t->at.step, batches));
+    t->at.step++;
+    if (!checking)
+        return;
     assert_true(now.pass > 0);
     if (!(fabs(asked - t->now.step_loss) <= 1e-4))
         fail_msg("method %s, stage %s: the passes' losses are %g, the method logs %g", now.method,
                  now.stage, asked, t->now.step_loss);
+}
+
+/* The first step is checked; the others train, so that the stage leaves what the next one needs. */
+static void check_stage(gn_trainer *t)
+{
+    assert_ok(t->run.ctx, gn_stage_enter(t));
+    now.stage = t->run.stage->name;
+    const gn_method *owner = t->run.stage->owner;
+    bool last = t->run.stage_index == t->stage_count - 1;
+    for (checking = true; t->at.step < (last ? 1 : t->run.steps); checking = false)
+        check_step(t);
+    if (!last) {
+        assert_ok(t->run.ctx, gn_plain_weights_take(t->run.ctx, t->now.networks[0], &t->inherited));
+        if (owner->finish)
+            assert_ok(t->run.ctx, owner->finish(&t->run));
+    }
     gn_stage_leave(t);
 }
 
-/* lr = 0: the step leaves its gradient and moves nothing. A linear network has no kinks. */
+/* A linear network has no kinks. */
 static void check_method(const gn_method *method, const char *key, const char *value)
 {
     gerne_ctx *ctx = test_ctx();
@@ -154,10 +175,19 @@ static void check_method(const gn_method *method, const char *key, const char *v
     now.key = key;
     now.value = value;
     assert_ok(ctx, gn_arena_new(ctx, &arena));
+    bool estimates = key && strcmp(key, "method.estimator") == 0;
     const char *const flags[][2] = {
-        {"method.name", method->name}, {"train.lr", "0"},     {"data.n", "400"},
-        {"model.arch", "linear"},      {"threads", "1"},      {"train.steps", "5"},
-        {"train.per_class", "10"},     {"data.ratio", "0.1"}, {key, value},
+        {"method.name", method->name},
+        {"train.lr", "0.01"},
+        {"data.n", "400"},
+        {"model.arch", "linear"},
+        {"threads", "1"},
+        {"train.steps", "100"},
+        {"train.per_class", "10"},
+        {"data.ratio", "0.1"},
+        {key, value},
+        {estimates ? "method.attributes" : NULL, "unknown"},
+        {estimates && strcmp(value, "biased") != 0 ? "method.estimator_epochs" : NULL, "10"},
     };
     gn_settings settings = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -202,6 +232,16 @@ static void variants_too(void **state)
         }
 }
 
+/* Methods that use groups take those of any estimator. */
+static void groups_come_from_every_estimator(void **state)
+{
+    (void)state;
+    for (size_t i = 0; gn_methods[i]; i++)
+        for (size_t j = 0; gn_estimators[j]; j++)
+            if (gn_methods[i]->attributes == GN_ATTRIBUTES_GROUPS)
+                check_method(gn_methods[i], "method.estimator", gn_estimators[j]->name);
+}
+
 /* With two passes (random augmentation) the same law holds as with one coalesced pass. */
 static void augmented_data_takes_two_passes(void **state)
 {
@@ -223,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_leave_the_gradient_of_their_loss),
         cmocka_unit_test(variants_too),
+        cmocka_unit_test(groups_come_from_every_estimator),
         cmocka_unit_test(augmented_data_takes_two_passes),
         cmocka_unit_test(dropout_too),
     };

@@ -1,0 +1,69 @@
+#include "methods/group_rules.h"
+
+#include <math.h>
+
+#include "base/rng.h"
+#include "methods/rules.h"
+#include "nn/loss.h"
+
+float gn_confidence(const float *logits, size_t classes)
+{
+    float largest = logits[gn_argmax_float(logits, classes)];
+    double sum = 0;
+    for (size_t c = 0; c < classes; c++)
+        sum += exp((double)(logits[c] - largest));
+    return (float)(1 / sum);
+}
+
+void gn_xrm_weights(const int32_t *labels, size_t n, size_t classes, size_t *counts, float *weights)
+{
+    for (size_t c = 0; c < classes; c++)
+        counts[c] = 0;
+    for (size_t i = 0; i < n; i++)
+        counts[labels[i]]++;
+    for (size_t i = 0; i < n; i++)
+        weights[i] = 1.0f / (float)counts[labels[i]];
+}
+
+double gn_xrm_flip_probability(double confidence, size_t classes)
+{
+    double k = (double)classes;
+    return (confidence - 1 / k) * k / (k - 1);
+}
+
+void gn_choose_share(const int32_t *y, size_t n, size_t classes, double share, uint64_t seed,
+                     float *chosen)
+{
+    for (size_t c = 0; c < classes; c++) {
+        size_t size = 0, at = 0;
+        for (size_t i = 0; i < n; i++)
+            size += (size_t)y[i] == c;
+        if (!size)
+            continue;
+        double wanted = ceil(share * (double)size - 1e-9);
+        const gn_permutation order = gn_permutation_at(size, seed, GN_RNG_METHOD, 0, c);
+        for (size_t i = 0; i < n; i++)
+            if ((size_t)y[i] == c)
+                chosen[i] = (double)gn_permute(&order, at++) < wanted;
+    }
+}
+
+void gn_ecs_weights(const float *const losses[2], const int32_t *labels, size_t n, size_t classes,
+                    double eta, double punishment, float *maxima, float *const weights[2])
+{
+    for (int net = 0; net < 2; net++) {
+        float *p = weights[net];
+        for (size_t i = 0; i < n; i++)
+            p[i] = expf(-losses[net][i]);
+        gn_class_maxima(p, labels, n, classes, maxima);
+        for (size_t i = 0; i < n; i++)
+            p[i] = (double)p[i] > eta * (double)maxima[labels[i]];
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool sure[2] = {weights[0][i] != 0, weights[1][i] != 0};
+        for (int net = 0; net < 2; net++) {
+            double weight = sure[0] && sure[1] ? 1 : sure[net] ? punishment : 0;
+            weights[net][i] = (float)(weight / (double)n);
+        }
+    }
+}
