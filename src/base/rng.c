@@ -53,6 +53,26 @@ uint64_t gn_random_below(gn_stream *stream, uint64_t bound)
     return value % bound;
 }
 
+/* The logarithm of a gamma variate: Marsaglia and Tsang 2000, a shape below 1 by their boost. Small
+ * shapes give values far below what a double holds. */
+static double log_gamma_variate(gn_stream *stream, double shape)
+{
+    double boost = shape < 1 ? log(1 - gn_random_uniform(stream)) / shape : 0;
+    double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = gn_random_normal(stream), v = (1 + c * x) * (1 + c * x) * (1 + c * x);
+        double u = 1 - gn_random_uniform(stream);
+        if (v > 0 && log(u) < 0.5 * x * x + d - d * v + d * log(v))
+            return log(d * v) + boost;
+    }
+}
+
+double gn_random_beta(gn_stream *stream, double a, double b)
+{
+    double first = log_gamma_variate(stream, a), second = log_gamma_variate(stream, b);
+    return 1 / (1 + exp(second - first));
+}
+
 /* A Feistel network over a few bits reaches too few permutations; a shuffled table reaches all. */
 static void fill_table(gn_permutation *p, gn_stream *stream)
 {

@@ -33,9 +33,10 @@ typedef struct gn_stream {
 gn_stream gn_stream_at(uint64_t seed, gn_purpose purpose, uint64_t step, uint64_t index);
 
 uint64_t gn_random_u64(gn_stream *stream);
-double gn_random_uniform(gn_stream *stream);                 /* in [0, 1), 53 bits */
-double gn_random_normal(gn_stream *stream);                  /* mean 0, variance 1 */
-uint64_t gn_random_below(gn_stream *stream, uint64_t bound); /* in [0, bound), exact; bound > 0 */
+double gn_random_uniform(gn_stream *stream);                  /* in [0, 1), 53 bits */
+double gn_random_normal(gn_stream *stream);                   /* mean 0, variance 1 */
+uint64_t gn_random_below(gn_stream *stream, uint64_t bound);  /* in [0, bound), exact; bound > 0 */
+double gn_random_beta(gn_stream *stream, double a, double b); /* in [0, 1]; a and b > 0 */
 
 /* A keyed permutation of 0..n-1 with random access and no table: position -> element. */
 enum { GN_PERMUTATION_TABLE = 32 };

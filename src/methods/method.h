@@ -32,6 +32,7 @@ typedef struct gn_plan {
     size_t count;
     gn_request batches[GN_BATCHES_MAX];
     bool joined; /* the batches come as one, in their order */
+    /* Without any the step gets no samples: it fits a head to features that it has inferred. */
 } gn_plan;
 
 /* Samples of a step, and what the networks said about them in its passes. */
@@ -63,6 +64,8 @@ typedef struct gn_method gn_method;
 typedef struct gn_stage {
     const char *name;
     double lr_factor, decay_factor; /* of train.lr and train.weight_decay */
+    double lr;                      /* when above 0: the rate itself */
+    int64_t steps;                  /* budget; when above 0: so many whatever the run's is */
     double epochs;                  /* budget; 0: that of the run */
     double share;                   /* when above 0: this share of the run's budget instead */
     int networks;                   /* that train; network 0 predicts */
@@ -107,6 +110,7 @@ typedef struct gn_run {
     bool fixed;                   /* a sample's forward pass is always the same: no augmentation,
                                      no dropout */
     bool concatenate;             /* coupled batches run as one: model.bn concat */
+    bool pictures;                /* samples are pixels, not features */
     bool diagnose;                /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
@@ -117,6 +121,7 @@ typedef struct gn_run {
     size_t pass_samples;  /* of one such batch at most; batch at first */
     size_t epoch_samples; /* n at first */
     double c, beta;       /* of the groups' law, for reports; 1 and NaN at first */
+    double lr_scale;      /* step may set it too: multiplies the learning rate; 1 at first */
     gn_pseudo_report pseudo;
 } gn_run;
 
@@ -196,8 +201,9 @@ GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batc
 GERNE_CHECKED gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch,
                                            const gn_loss *loss, bool accumulate);
 
-/* One step of network i's optimiser at the stage's learning rate. */
+/* One step of network i's optimiser at the stage's learning rate, or at a multiple of it. */
 GERNE_CHECKED gerne_status gn_run_apply(gn_run *run, int i);
+GERNE_CHECKED gerne_status gn_run_apply_at(gn_run *run, int i, double lr_factor);
 
 /* A figure of this step; means between two evaluations go to the log. "loss" is watched for
  * divergence and has to be given in every step. NaN is ignored. */

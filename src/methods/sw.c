@@ -3,6 +3,7 @@
  * variance. */
 #include "debias/bounds.h"
 #include "methods/extrapolation.h"
+#include "methods/group_weights.h"
 
 typedef struct sw_options {
     double c, beta;
@@ -67,16 +68,9 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 {
     const sw_state *state = run->state;
-    size_t n = batch->samples.count;
     (void)k;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t sample = batch->indices[i];
-        size_t g = (size_t)run->y[sample] * run->attributes + (size_t)run->a[sample];
-        batch->weights[i] = (float)(state->weights[g] / (double)n);
-    }
-    GN_TRY(gn_weighted_pass(run, 0, batch, batch->weights, false));
-    gn_run_log(run, "loss", gn_weighted_sum(batch->weights, batch->losses[0], n));
-    return gn_run_apply(run, 0);
+    gn_weigh_by_group(run, state->weights, batch);
+    return gn_weighted_step(run, batch);
 }
 
 const gn_method gn_method_sw = {

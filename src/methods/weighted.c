@@ -40,6 +40,14 @@ gerne_status gn_plain_step(gn_run *run, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+gerne_status gn_weighted_step(gn_run *run, gn_minibatch *batch)
+{
+    GN_TRY(gn_weighted_pass(run, 0, batch, batch->weights, false));
+    gn_run_log(run, "loss",
+               gn_weighted_sum(batch->weights, batch->losses[0], batch->samples.count));
+    return gn_run_apply(run, 0);
+}
+
 double gn_weighted_sum(const float *weights, const float *losses, size_t count)
 {
     double sum = 0;

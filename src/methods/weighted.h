@@ -14,6 +14,8 @@ GERNE_CHECKED gerne_status gn_weighted_backward(gn_run *run, int i, gn_minibatch
 
 /* A step of network 0 on the batch with the draw's own weights. */
 GERNE_CHECKED gerne_status gn_plain_step(gn_run *run, gn_minibatch *batch);
+/* The same with batch->weights. */
+GERNE_CHECKED gerne_status gn_weighted_step(gn_run *run, gn_minibatch *batch);
 
 /* sum_i weights[i] losses[i], in double; NaN when all weights are zero. */
 double gn_weighted_sum(const float *weights, const float *losses, size_t count);

@@ -202,7 +202,8 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
 
 gerne_status gn_evaluate_step(gn_trainer *t)
 {
-    double lr = gn_learning_rate(&t->now.optimizer_options, t->at.step - 1, t->run.steps);
+    double lr =
+        t->run.lr_scale * gn_learning_rate(&t->now.optimizer_options, t->at.step - 1, t->run.steps);
     json_t *event = json_pack(
         "{s:s,s:I,s:o,s:o}", "stage", t->run.stage->name, "step", (json_int_t)t->at.step, "epoch",
         gn_json_number((double)t->at.step / t->now.epoch_steps), "lr", gn_json_number(lr));

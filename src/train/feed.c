@@ -212,6 +212,8 @@ static gerne_status prepare(gn_feed *f, int64_t k)
 {
     feed_slot *s = &f->slots[k % SLOTS];
     GN_TRY(draw_all(f, s, k));
+    if (s->count == 0)
+        return GERNE_OK; /* a step that works on features */
     GN_TRY(open_fetch(f, s->count));
     return gn_fetch_submit(f->fetch, (uint64_t)k, s->rows, s->count);
 }
@@ -224,10 +226,12 @@ gerne_status gn_feed_next(gn_feed *f, int64_t k, gn_minibatch **batches)
     f->held = false;
     if (s->k != k)
         GN_TRY(prepare(f, k));
-    const void *const *sources;
-    GN_TRY(gn_fetch_wait(f->fetch, &sources));
-    memcpy(s->sources, sources, s->count * sizeof *sources);
-    f->held = true;
+    if (s->count) {
+        const void *const *sources;
+        GN_TRY(gn_fetch_wait(f->fetch, &sources));
+        memcpy(s->sources, sources, s->count * sizeof *sources);
+        f->held = true;
+    }
     if (k + 1 < f->run->steps)
         GN_TRY(prepare(f, k + 1));
     *batches = s->batches;

@@ -50,9 +50,14 @@ gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch, const gn_l
 
 gerne_status gn_run_apply(gn_run *run, int i)
 {
+    return gn_run_apply_at(run, i, 1);
+}
+
+gerne_status gn_run_apply_at(gn_run *run, int i, double lr_factor)
+{
     gn_trainer *t = trainer_of(run);
-    gn_optimizer_step(t->now.optimizers[i],
-                      gn_learning_rate(&t->now.optimizer_options, t->at.step, run->steps));
+    double lr = gn_learning_rate(&t->now.optimizer_options, t->at.step, run->steps);
+    gn_optimizer_step(t->now.optimizers[i], run->lr_scale * lr_factor * lr);
     return GERNE_OK;
 }
 

@@ -170,6 +170,9 @@ static gerne_status settle_network(gn_trainer *t)
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
                  t->model.dropout == 0;
+    const gn_sample_shape shape = gn_dataset_shape(t->input.data);
+    run->pictures =
+        gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && t->model.freeze != GN_FREEZE_BODY;
     return GERNE_OK;
 }
 

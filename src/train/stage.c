@@ -26,6 +26,8 @@ static uint64_t seed_of(const gn_trainer *t, int network)
 static int64_t budget(const gn_trainer *t, const gn_stage *stage, double epoch_steps)
 {
     const gn_train_options *train = &t->config->train;
+    if (stage->steps > 0)
+        return stage->steps;
     double steps = train->steps ? (double)train->steps : train->epochs * epoch_steps;
     if (stage->share > 0)
         steps *= stage->share;
@@ -141,6 +143,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->epoch_samples = run->n;
     run->c = 1;
     run->beta = (double)NAN;
+    run->lr_scale = 1;
     GN_TRY(gn_run_alloc(run, 1, owner->state_size ? owner->state_size : 1, &run->state));
     return owner->start ? owner->start(run) : GERNE_OK;
 }
@@ -158,6 +161,8 @@ gerne_status gn_stage_enter(gn_trainer *t)
     set_budget(t);
     t->now.optimizer_options = t->config->train.optimizer;
     t->now.optimizer_options.lr *= run->stage->lr_factor;
+    if (run->stage->lr > 0)
+        t->now.optimizer_options.lr = run->stage->lr;
     t->now.optimizer_options.weight_decay *= run->stage->decay_factor;
     for (int i = 0; i < run->stage->networks; i++)
         GN_TRY(make_network(t, i));

@@ -50,6 +50,27 @@ static void test_below(void **state)
         assert_near(counts[k], (double)N / K, 5 * sqrt((double)N / K));
 }
 
+/* Mean a / (a + b), variance a b / ((a + b)^2 (a + b + 1)); shapes far below 1 stay in [0, 1]. */
+static void test_beta(void **state)
+{
+    (void)state;
+    enum { N = 100000 };
+    static const double shapes[][2] = {{2, 2}, {0.2, 0.2}, {2, 5}, {10, 10}, {1e-3, 1e-3}};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        double a = shapes[i][0], b = shapes[i][1], mean = 0, square = 0;
+        gn_stream s = gn_stream_at(4, GN_RNG_TEST, i, 0);
+        for (int j = 0; j < N; j++) {
+            double x = gn_random_beta(&s, a, b);
+            assert_true(x >= 0 && x <= 1);
+            mean += x / N;
+            square += x * x / N;
+        }
+        double expected = a / (a + b), variance = a * b / ((a + b) * (a + b) * (a + b + 1));
+        assert_near(mean, expected, 5 * sqrt(variance / N));
+        assert_near(square - mean * mean, variance, 5 * variance * sqrt(2.0 / N) + 1e-3);
+    }
+}
+
 static void test_permutation_is_one(void **state)
 {
     (void)state;
@@ -98,6 +119,7 @@ int main(void)
         cmocka_unit_test(test_pure),
         cmocka_unit_test(test_uniform_and_normal),
         cmocka_unit_test(test_below),
+        cmocka_unit_test(test_beta),
         cmocka_unit_test(test_permutation_is_one),
         cmocka_unit_test(test_permutation_pairs_are_uniform),
     };

@@ -133,6 +133,14 @@ gerne_status __wrap_gn_run_backward(gn_run *run, int i, gn_minibatch *batch, con
     return checked(__real_gn_run_backward, run, i, batch, loss, accumulate);
 }
 
+/* Steps without samples fit a head to features: their own tests check that objective. */
+static bool without_samples(gn_trainer *t)
+{
+    gn_plan plan = {0};
+    assert_ok(t->run.ctx, t->run.stage->owner->plan(&t->run, t->at.step, &plan));
+    return plan.count == 0;
+}
+
 static void check_step(gn_trainer *t)
 {
     gn_minibatch *batches;
@@ -140,8 +148,10 @@ static void check_step(gn_trainer *t)
     asked = 0;
     now.pass = 0;
     assert_ok(t->run.ctx, t->run.stage->owner->step(&t->run, t->at.step, batches));
+    bool fits = checking && without_samples(t);
     t->at.step++;
-    if (!checking)
+    assert_true(isfinite(t->now.step_loss));
+    if (!checking || fits)
         return;
     assert_true(now.pass > 0);
     if (!(fabs(asked - t->now.step_loss) <= 1e-4))

@@ -1,0 +1,156 @@
+/* The rules of methods that train two networks against each other, by numbers worked out by hand.
+ */
+#include "testing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "methods/lc.h"
+
+/* ---- LC ---- */
+
+enum { CLASSES = 2, CELLS = CLASSES * CLASSES };
+
+typedef struct fixture {
+    float values[CELLS], seen[CELLS], sums[CELLS], counts[CELLS];
+    gn_lc_table table;
+} fixture;
+
+static void open_table(fixture *f)
+{
+    memset(f, 0, sizeof *f);
+    f->table = (gn_lc_table){CLASSES, f->values, f->seen, f->sums, f->counts};
+}
+
+/* Three samples: class 0 seen as 0 with 0.8 and 0.4, class 1 seen as 0 with 0.1. */
+static int32_t views_y[] = {0, 0, 1}, views_a[] = {0, 0, 0};
+static float confidence[] = {0.8f, 0.4f, 0.1f};
+static const gn_lc_view view = {3, views_y, views_a, confidence};
+
+static void lc_table_runs_over_samples(void **state)
+{
+    (void)state;
+    fixture f;
+    open_table(&f);
+    /* [0][0]: 0.8, then 0.75 * 0.8 + 0.25 * 0.4 = 0.7; [1][0]: 0.1. */
+    gn_lc_update(&f.table, GN_LC_MV, 0.75, &view);
+    assert_near(f.values[0], 0.7, 1e-6);
+    assert_near(f.values[2], 0.1, 1e-6);
+    /* Again: 0.75 (0.75 * 0.7 + 0.25 * 0.8) + 0.25 * 0.4 = 0.64375; 0.1 stays. */
+    gn_lc_update(&f.table, GN_LC_MV, 0.75, &view);
+    assert_near(f.values[0], 0.64375, 1e-6);
+    assert_near(f.values[2], 0.1, 1e-6);
+    assert_near(f.values[1] + f.values[3], 0, 0);
+}
+
+static void lc_table_of_a_batch_forgets(void **state)
+{
+    (void)state;
+    fixture f;
+    open_table(&f);
+    /* (0.8 + 0.4) / 2.0001 and 0.1 / 1.0001. */
+    gn_lc_update(&f.table, GN_LC_BATCH, 0.75, &view);
+    assert_near(f.values[0], 1.2 / 2.0001, 1e-6);
+    assert_near(f.values[2], 0.1 / 1.0001, 1e-6);
+    int32_t y[] = {1}, a[] = {1};
+    float half[] = {0.5f};
+    gn_lc_update(&f.table, GN_LC_BATCH, 0.75, &(gn_lc_view){1, y, a, half});
+    assert_near(f.values[0], 0, 0);
+    assert_near(f.values[3], 0.5 / 1.0001, 1e-6);
+}
+
+static void lc_table_runs_over_batches(void **state)
+{
+    (void)state;
+    fixture f;
+    open_table(&f);
+    gn_lc_update(&f.table, GN_LC_MV_BATCH, 0.75, &view);
+    assert_near(f.values[0], 1.2 / 2.0001, 1e-6);
+    /* Cells that a batch does not meet stay; others move a quarter of the way. */
+    int32_t y[] = {1}, a[] = {0};
+    float half[] = {0.5f};
+    gn_lc_update(&f.table, GN_LC_MV_BATCH, 0.75, &(gn_lc_view){1, y, a, half});
+    assert_near(f.values[0], 1.2 / 2.0001, 1e-6);
+    assert_near(f.values[2], 0.75 * 0.1 / 1.0001 + 0.25 * 0.5 / 1.0001, 1e-6);
+    assert_near(f.values[1] + f.values[3], 0, 0);
+}
+
+static void lc_columns(void **state)
+{
+    (void)state;
+    fixture f;
+    float column[CLASSES];
+    open_table(&f);
+    f.values[0] = 0.6f;
+    f.values[2] = 0.2f;
+    gn_lc_column(&f.table, GN_LC_NORMALIZED, 0, column);
+    assert_near(column[0], 0.75, 1e-6);
+    assert_near(column[1], 0.25, 1e-6);
+    gn_lc_column(&f.table, GN_LC_RAW, 0, column);
+    assert_near(column[1], 0.2, 1e-7);
+    gn_lc_column(&f.table, GN_LC_SMOOTH, 0, column);
+    assert_near(column[0], 0.6 / 0.8001, 1e-6);
+    /* A column that nobody has met has nothing to divide by. */
+    gn_lc_column(&f.table, GN_LC_NORMALIZED, 1, column);
+    assert_near(column[0] + column[1], 0, 0);
+}
+
+static void lc_strength_grows(void **state)
+{
+    (void)state;
+    assert_near(gn_lc_strength(0, 0), 0.5, 0);
+    assert_near(gn_lc_strength(0, 10), 0.5 * exp(-5), 1e-12);
+    assert_near(gn_lc_strength(5, 10), 0.5 * exp(-1.25), 1e-12);
+    assert_near(gn_lc_strength(20, 10), 0.5, 0);
+}
+
+static void lc_partners_conflict_where_they_can(void **state)
+{
+    (void)state;
+    /* Class 0: samples 0, 2, 4, of which 4 is taken for class 1. Class 1: 1 and 3, both easy. */
+    int32_t y[] = {0, 1, 0, 1, 0}, a[] = {0, 1, 0, 1, 1};
+    uint32_t partners[5], room[5];
+    int swapped = 0;
+    for (uint64_t k = 0; k < 20; k++) {
+        gn_stream stream = gn_stream_at(1, GN_RNG_TEST, k, 0);
+        gn_lc_partners(&(gn_lc_view){5, y, a, NULL}, CLASSES, &stream, partners, room);
+        assert_int_equal(partners[0], 4);
+        assert_int_equal(partners[2], 4);
+        assert_int_equal(partners[4], 4);
+        assert_int_equal(partners[1] + partners[3], 4); /* a permutation of 1 and 3 */
+        assert_true(partners[1] == 1 || partners[1] == 3);
+        swapped += partners[1] == 3;
+    }
+    assert_true(swapped > 0 && swapped < 20);
+}
+
+static void lc_loss_is_that_of_corrected_logits(void **state)
+{
+    (void)state;
+    /* Logits 0, priors 0.7499 and 0.2499: odds 3 to 1. Loss of class 1: log 4; gradient 3/4, -3/4.
+     */
+    const int32_t labels[] = {1};
+    const float priors[] = {0.7499f, 0.2499f}, logits[] = {0, 0};
+    float room[2], losses[1], gradient[2];
+    const gn_lc_terms terms = {{.labels = labels, .count = 1}, priors, room};
+    const gn_loss_part part = {
+        .count = 1, .classes = 2, .logits = logits, .losses = losses, .logit_gradient = gradient};
+    const gn_loss loss = gn_lc_loss(&terms);
+    assert_near(loss.evaluate(loss.terms, &part), log(4), 1e-5);
+    assert_near(gradient[0], 0.75, 1e-5);
+    assert_near(gradient[1], -0.75, 1e-5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lc_table_runs_over_samples),
+        cmocka_unit_test(lc_table_of_a_batch_forgets),
+        cmocka_unit_test(lc_table_runs_over_batches),
+        cmocka_unit_test(lc_columns),
+        cmocka_unit_test(lc_strength_grows),
+        cmocka_unit_test(lc_partners_conflict_where_they_can),
+        cmocka_unit_test(lc_loss_is_that_of_corrected_logits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
