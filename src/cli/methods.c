@@ -7,6 +7,8 @@ static const char *need_words(const gn_method *m)
     switch (m->attributes) {
     case GN_ATTRIBUTES_UNUSED:
         return "not used";
+    case GN_ATTRIBUTES_ESTIMATED:
+        return "not used; an estimator runs first";
     case GN_ATTRIBUTES_GROUPS:
         return "used; unknown: classes are the groups";
     default:

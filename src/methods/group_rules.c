@@ -1,6 +1,7 @@
 #include "methods/group_rules.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "methods/rules.h"
@@ -13,6 +14,12 @@ float gn_confidence(const float *logits, size_t classes)
     for (size_t c = 0; c < classes; c++)
         sum += exp((double)(logits[c] - largest));
     return (float)(1 / sum);
+}
+
+void gn_take_rows(const float *rows, const uint32_t *indices, size_t n, size_t classes, float *out)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(out + i * classes, rows + indices[i] * classes, classes * sizeof *out);
 }
 
 void gn_xrm_weights(const int32_t *labels, size_t n, size_t classes, size_t *counts, float *weights)
@@ -29,6 +36,51 @@ double gn_xrm_flip_probability(double confidence, size_t classes)
 {
     double k = (double)classes;
     return (confidence - 1 / k) * k / (k - 1);
+}
+
+void gn_mat_shift(const float *u, const int32_t *labels, size_t n, size_t classes, double *shares,
+                  float *shift)
+{
+    memset(shares, 0, classes * classes * sizeof *shares);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < classes; k++)
+            shares[k * classes + (size_t)labels[i]] += (double)u[i * classes + k] / (double)n;
+    for (size_t k = 0; k < classes; k++) {
+        double *row = shares + k * classes, sum = 0;
+        for (size_t y = 0; y < classes; y++)
+            sum += row[y];
+        for (size_t y = 0; sum > 0 && y < classes; y++)
+            row[y] /= sum;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t y = 0; y < classes; y++) {
+            double expected = 0;
+            for (size_t k = 0; k < classes; k++)
+                expected += (double)u[i * classes + k] * shares[k * classes + y];
+            shift[i * classes + y] = (float)log(expected + 1e-6);
+        }
+}
+
+void gn_ula_update(const float *said, const int32_t *labels, size_t n, size_t classes,
+                   double memory, float *shares)
+{
+    for (size_t cell = 0; cell < classes * classes; cell++) {
+        size_t k = cell / classes, y = cell % classes;
+        double mean = 0;
+        for (size_t i = 0; i < n; i++)
+            if ((size_t)labels[i] == y)
+                mean += (double)said[i * classes + k] / (double)n;
+        shares[cell] = (float)(memory * (double)shares[cell] + (1 - memory) * mean);
+    }
+}
+
+void gn_ula_shift(const float *row, size_t classes, double tau, float *shift)
+{
+    double sum = 0;
+    for (size_t y = 0; y < classes; y++)
+        sum += (double)row[y];
+    for (size_t y = 0; y < classes; y++)
+        shift[y] = (float)(tau * log((double)row[y] / sum));
 }
 
 void gn_choose_share(const int32_t *y, size_t n, size_t classes, double share, uint64_t seed,

@@ -40,6 +40,37 @@ static void xrm_flips_what_is_certain(void **state)
     assert_near(gn_xrm_flip_probability(0.9, 2), 0.8, 1e-12);
 }
 
+static void mat_expects_classes_by_what_was_said(void **state)
+{
+    (void)state;
+    /* u: certain of 0 twice, halves, certain of 1; labels 0, 1, 1, 1.
+     * J[0] = (1, 1 + 1/2) / 4, J[1] = (0, 1/2 + 1) / 4; R[0] = (0.4, 0.6), R[1] = (0, 1). */
+    const float u[] = {1, 0, 1, 0, 0.5f, 0.5f, 0, 1};
+    const int32_t labels[] = {0, 1, 1, 1};
+    double shares[4];
+    float shift[8];
+    gn_mat_shift(u, labels, 4, 2, shares, shift);
+    const double wanted[] = {0.4, 0.6, 0.4, 0.6, 0.2, 0.8, 0, 1};
+    for (int i = 0; i < 8; i++)
+        assert_near(shift[i], log(wanted[i] + 1e-6), 1e-5);
+}
+
+static void ula_remembers_what_went_together(void **state)
+{
+    (void)state;
+    /* Two samples of class 1, said to be 0 with 1 and 1/2: the batch's table is (0, 3/4), (0, 1/4);
+     * with memory 1/2 from 1/4 everywhere: (1/8, 1/2), (1/8, 1/4). */
+    const float said[] = {1, 0, 0.5f, 0.5f};
+    const int32_t labels[] = {1, 1};
+    float shares[] = {0.25f, 0.25f, 0.25f, 0.25f}, shift[2];
+    gn_ula_update(said, labels, 2, 2, 0.5, shares);
+    const float wanted[] = {0.125f, 0.5f, 0.125f, 0.25f};
+    assert_close(shares, wanted, 4, 1e-7);
+    gn_ula_shift(shares, 2, 2, shift); /* 2 log(1/5), 2 log(4/5) */
+    assert_near(shift[0], 2 * log(0.2), 1e-6);
+    assert_near(shift[1], 2 * log(0.8), 1e-6);
+}
+
 static void mst_takes_a_share_of_each_class(void **state)
 {
     (void)state;
@@ -87,6 +118,8 @@ int main(void)
         cmocka_unit_test(confidence_is_the_largest_probability),
         cmocka_unit_test(xrm_weighs_classes_alike),
         cmocka_unit_test(xrm_flips_what_is_certain),
+        cmocka_unit_test(mat_expects_classes_by_what_was_said),
+        cmocka_unit_test(ula_remembers_what_went_together),
         cmocka_unit_test(mst_takes_a_share_of_each_class),
         cmocka_unit_test(ecs_learns_what_both_are_sure_of),
     };
