@@ -8,6 +8,8 @@ static const char *need_words(const gn_method *m, char words[80])
 {
     if (m->attributes == GN_ATTRIBUTES_UNUSED)
         return "not used";
+    if (m->attributes == GN_ATTRIBUTES_ESTIMATED)
+        return "not used; an estimator runs first";
     if (!m->default_estimator)
         return "used; unknown: classes are the groups";
     snprintf(words, 80, "used; unknown: groups of the estimator %s", m->default_estimator);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "debias/bounds.h"
+#include "methods/estimating.h"
 #include "methods/extrapolation.h"
 
 enum { HARD, EASY, PSEUDO_ATTRIBUTES };
@@ -27,8 +28,14 @@ static const gn_option options[] = {
 
 typedef struct biased_state {
     gn_extrapolation by_class;
-    float *scores; /* [n]: the biased model's probability of the right class */
 } biased_state;
+
+/* The biased model's probabilities of the right class [n], then the classes that it predicts in the
+ * validation split. */
+static gerne_status scores_of(gn_run *run, float **out)
+{
+    return gn_run_table(run, "scores", run->n + gn_val_count(run), 0, out);
+}
 
 static int stages(const gn_run *run, gn_stage *list)
 {
@@ -60,7 +67,8 @@ static gerne_status expect(const gn_run *run, char *at, size_t size, gerne_group
 static gerne_status start(gn_run *run)
 {
     biased_state *state = run->state;
-    GN_TRY(gn_run_table(run, "scores", run->n, 0, &state->scores));
+    float *made;
+    GN_TRY(scores_of(run, &made));
     return gn_extrapolation_start(run, &state->by_class,
                                   &(gn_extrapolation_options){.c = 1, .beta = -1});
 }
@@ -81,14 +89,14 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 
 static gerne_status finish(gn_run *run)
 {
-    biased_state *state = run->state;
-    float *logits;
+    float *logits, *scores;
+    GN_TRY(scores_of(run, &scores));
     GN_TRY(gn_run_alloc(run, run->n * run->classes, sizeof *logits, &logits));
     GN_TRY(gn_run_infer(run, 0, GN_SET_TRAIN, logits, NULL));
     gn_softmax(logits, run->n, run->classes);
     for (size_t i = 0; i < run->n; i++)
-        state->scores[i] = logits[i * run->classes + (size_t)run->y[i]];
-    return GERNE_OK;
+        scores[i] = logits[i * run->classes + (size_t)run->y[i]];
+    return gn_predict_set(run, 0, GN_SET_VALIDATION, scores + run->n);
 }
 
 static gerne_status groups(gn_run *run)
@@ -99,7 +107,8 @@ static gerne_status groups(gn_run *run)
     gerne_pseudo *pseudo;
     float *scores;
     int32_t *a;
-    GN_TRY(gn_run_table(run, "scores", run->n, 0, &scores));
+    GN_TRY(scores_of(run, &scores));
+    GN_TRY(gn_cells_of_table(run, GN_CELLS_BIASED, scores + run->n, run->classes));
     GN_TRY(gn_run_alloc(run, run->n, sizeof *a, &a));
     GN_TRY(gerne_pseudo_new(run->ctx, run->y, scores, run->n, run->classes, &pseudo));
     gerne_status status =
@@ -118,6 +127,7 @@ const gn_method gn_estimator_biased = {
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(biased_options),
     .state_size = sizeof(biased_state),
+    .val_cells = 1 << GN_CELLS_BIASED,
     .stages = stages,
     .start = start,
     .plan = plan,

@@ -63,6 +63,8 @@ static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 static gerne_status start(gn_run *run)
 {
     const gerne_options *given = run->options;
+    if (run->estimator && !run->estimator->expect)
+        GN_TRY(gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(run)));
     return gn_extrapolation_start(
         run, run->state,
         &(gn_extrapolation_options){.c = given->c,

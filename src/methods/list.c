@@ -4,42 +4,46 @@
 #include "base/text.h"
 #include "methods/method.h"
 
-extern const gn_method gn_method_gerne, gn_method_erm, gn_method_resampling, gn_method_sw,
-    gn_method_groupdro, gn_method_lff, gn_method_jtt, gn_method_reweight, gn_method_sqrt_reweight,
-    gn_method_cbloss, gn_method_bsoftmax, gn_method_focal, gn_method_resample, gn_method_mixup,
-    gn_method_lisa, gn_method_crt, gn_method_reweight_crt, gn_method_lc, gn_method_denetdm;
-extern const gn_method gn_estimator_biased;
+/* One line each, in the order of `gerne methods`. */
+#define METHODS(X)                                                                                 \
+    X(gerne)                                                                                       \
+    X(erm)                                                                                         \
+    X(resampling)                                                                                  \
+    X(sw)                                                                                          \
+    X(groupdro)                                                                                    \
+    X(lff)                                                                                         \
+    X(jtt)                                                                                         \
+    X(reweight)                                                                                    \
+    X(sqrt_reweight)                                                                               \
+    X(cbloss)                                                                                      \
+    X(bsoftmax)                                                                                    \
+    X(focal)                                                                                       \
+    X(resample)                                                                                    \
+    X(mixup)                                                                                       \
+    X(lisa)                                                                                        \
+    X(crt)                                                                                         \
+    X(reweight_crt)                                                                                \
+    X(lc)                                                                                          \
+    X(denetdm)                                                                                     \
+    X(mat)                                                                                         \
+    X(ula)
 
-/* A line each. */
-/* clang-format off */
-const gn_method *const gn_methods[] = {
-    &gn_method_gerne,
-    &gn_method_erm,
-    &gn_method_resampling,
-    &gn_method_sw,
-    &gn_method_groupdro,
-    &gn_method_lff,
-    &gn_method_jtt,
-    &gn_method_reweight,
-    &gn_method_sqrt_reweight,
-    &gn_method_cbloss,
-    &gn_method_bsoftmax,
-    &gn_method_focal,
-    &gn_method_resample,
-    &gn_method_mixup,
-    &gn_method_lisa,
-    &gn_method_crt,
-    &gn_method_reweight_crt,
-    &gn_method_lc,
-    &gn_method_denetdm,
-    NULL,
-};
-/* clang-format on */
+#define ESTIMATORS(X)                                                                              \
+    X(biased)                                                                                      \
+    X(jtt)                                                                                         \
+    X(xrm)                                                                                         \
+    X(mst)                                                                                         \
+    X(ecs)
 
-const gn_method *const gn_estimators[] = {
-    &gn_estimator_biased,
-    NULL,
-};
+#define DECLARE_METHOD(name)    extern const gn_method gn_method_##name;
+#define DECLARE_ESTIMATOR(name) extern const gn_method gn_estimator_##name;
+METHODS(DECLARE_METHOD)
+ESTIMATORS(DECLARE_ESTIMATOR)
+
+#define LIST_METHOD(name)    &gn_method_##name,
+#define LIST_ESTIMATOR(name) &gn_estimator_##name,
+const gn_method *const gn_methods[] = {METHODS(LIST_METHOD) NULL};
+const gn_method *const gn_estimators[] = {ESTIMATORS(LIST_ESTIMATOR) NULL};
 
 static gerne_status find(gerne_ctx *ctx, const gn_method *const *list, const char *kind,
                          const char *key, const char *name, const gn_method **out)

@@ -88,6 +88,7 @@ typedef struct gn_pseudo_report {
     double t;
     uint64_t n;               /* samples taken for the minority */
     double precision, recall; /* NaN when the truth is not known */
+    double flipped;           /* estimator xrm: share of labels that it has flipped; else NaN */
 } gn_pseudo_report;
 
 /* How far an option may go with the other options and groups of a run: for searches. */
@@ -139,9 +140,18 @@ typedef struct gn_run {
 } gn_run;
 
 typedef enum gn_attribute_need {
-    GN_ATTRIBUTES_UNUSED, /* the method does not look at them */
-    GN_ATTRIBUTES_GROUPS, /* uses groups: of the attributes, of an estimator, or classes */
+    GN_ATTRIBUTES_UNUSED,    /* the method does not look at them */
+    GN_ATTRIBUTES_GROUPS,    /* uses groups: of the attributes, of an estimator, or classes */
+    GN_ATTRIBUTES_ESTIMATED, /* does not look at them; its estimator runs whatever is known */
 } gn_attribute_need;
+
+/* Partitions of the validation split beside its true groups, for selection without attributes: a
+ * cell is a class together with what the partition says of the sample. */
+typedef enum gn_val_cells {
+    GN_CELLS_INFERRED, /* the attribute that an estimator infers: inferred_wga, inferred_gba */
+    GN_CELLS_BIASED,   /* the class that a biased model predicts: bias_wga, bias_gba */
+    GN_CELLS_KINDS
+} gn_val_cells;
 
 struct gn_method {
     const char *name, *paper, *summary;
@@ -153,6 +163,7 @@ struct gn_method {
     const char *default_estimator; /* when attributes are unknown; NULL: none */
     const char *limited;           /* the option that limits is about; or NULL */
     const char *limited_by;        /* the option that moves its limits most, for figures; or NULL */
+    unsigned val_cells; /* bits 1 << kind: the partitions that it gives by gn_run_val_cells */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
     int (*stages)(const gn_run *run, gn_stage *stages);
@@ -242,9 +253,15 @@ typedef struct gn_grouping {
     const bool *minority; /* [attributes]: which stand for the minority; NULL: by their shares */
 } gn_grouping;
 
-/* From now on the run's groups are these. Where the truth is known, run->pseudo says how well the
- * minority was found; nothing else ever looks at it. */
+/* From now on the run's groups are these. GERNE_EDATA when all samples of a class are in one of
+ * them. Where the truth is known, run->pseudo says how well the minority was found; nothing else
+ * ever looks at it. */
 GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping);
+
+/* From now on evaluations judge the validation split by these cells too: values [its samples] in
+ * 0..count-1, copied. Called by groups (estimators) or start, so again after a resume. */
+GERNE_CHECKED gerne_status gn_run_val_cells(gn_run *run, gn_val_cells kind, const int32_t *values,
+                                            uint32_t count);
 
 typedef enum gn_sample_set { GN_SET_TRAIN, GN_SET_VALIDATION } gn_sample_set;
 

@@ -27,27 +27,39 @@ typedef struct sw_state {
     double *weights; /* [groups] */
 } sw_state;
 
-static unsigned beta_flags(const sw_options *given)
+static unsigned beta_flags(const gn_run *run)
 {
-    return given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0;
+    const sw_options *given = run->options;
+    return (run->estimator ? GERNE_PSEUDO_GROUPS : 0U) |
+           (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
+}
+
+static gerne_status check_beta(gn_run *run, const gerne_groups *groups)
+{
+    const sw_options *given = run->options;
+    return gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
 }
 
 static gerne_status check(gn_run *run)
 {
-    const sw_options *given = run->options;
-    return gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(given));
+    if (run->estimator && !run->expected)
+        return GERNE_OK; /* sizes are not known yet */
+    return check_beta(run, run->expected ? run->expected : run->groups);
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 {
     const sw_options *given = run->options;
-    return gn_extrapolation_limits(run->ctx, run->groups, given->c, beta_flags(given), steps, out);
+    return gn_extrapolation_limits(run->ctx, run->expected ? run->expected : run->groups, given->c,
+                                   beta_flags(run), steps, out);
 }
 
 static gerne_status start(gn_run *run)
 {
     const sw_options *given = run->options;
     sw_state *state = run->state;
+    if (run->estimator && !run->estimator->expect)
+        GN_TRY(check_beta(run, run->groups));
     run->c = given->c;
     run->beta = given->beta;
     run->pass_samples = (size_t)run->classes * run->per_class;

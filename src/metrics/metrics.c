@@ -168,6 +168,8 @@ gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *prediction
         .worst_class = NAN,
         .balanced_acc = NAN,
         .adj_acc_avg = NAN,
+        .inferred = {NAN, NAN},
+        .bias = {NAN, NAN},
     };
     GN_TRY(gn_check_group_count(ctx, (size_t)out->classes, (size_t)out->attributes));
     GN_TRY(gn_auroc(ctx, predictions, &out->auroc));
@@ -183,6 +185,22 @@ gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *prediction
     if (train_counts)
         judge_adjusted(out, train_counts);
     return GERNE_OK;
+}
+
+gerne_status gn_metrics_judge_cells(gerne_ctx *ctx, const gn_predictions *predictions,
+                                    const int32_t *values, int32_t count, gn_cell_metrics *out)
+{
+    const gn_predictions regrouped = {.classes = predictions->classes,
+                                      .attributes = count,
+                                      .count = predictions->count,
+                                      .y = predictions->y,
+                                      .a = (int32_t *)values, /* not written to */
+                                      .pred = predictions->pred};
+    gn_metrics metrics;
+    gerne_status status = gn_metrics_compute(ctx, &regrouped, NULL, &metrics);
+    *out = (gn_cell_metrics){.gba = metrics.gba, .wga = metrics.wga};
+    gn_metrics_free(&metrics);
+    return status;
 }
 
 void gn_metrics_free(gn_metrics *metrics)
@@ -206,6 +224,14 @@ double gn_metrics_value(const gn_metrics *metrics, gn_metric metric)
         return metrics->acc_avg;
     case GN_METRIC_MINORITY_ACC:
         return metrics->minority_acc;
+    case GN_METRIC_INFERRED_WGA:
+        return metrics->inferred.wga;
+    case GN_METRIC_INFERRED_GBA:
+        return metrics->inferred.gba;
+    case GN_METRIC_BIAS_WGA:
+        return metrics->bias.wga;
+    case GN_METRIC_BIAS_GBA:
+        return metrics->bias.gba;
     }
     return NAN;
 }

@@ -16,6 +16,11 @@ typedef struct gn_group_metrics {
     gn_interval ci95; /* Clopper-Pearson */
 } gn_group_metrics;
 
+/* The same predictions judged by other cells than the groups. */
+typedef struct gn_cell_metrics {
+    double gba, wga;
+} gn_cell_metrics;
+
 typedef struct gn_metrics {
     int32_t classes, attributes;
     uint64_t n;
@@ -31,7 +36,8 @@ typedef struct gn_metrics {
     bool minority_by_training; /* else by the shares of these samples */
     double adj_acc_avg;        /* group accuracies weighted by the training groups' sizes (WILDS) */
     double auroc, ece;         /* only with probabilities */
-    gn_group_metrics *groups;  /* [classes * attributes], owned */
+    gn_cell_metrics inferred, bias; /* of a validation split: see gn_metrics_judge_cells */
+    gn_group_metrics *groups;       /* [classes * attributes], owned */
 } gn_metrics;
 
 /* All of them. train_counts [classes * attributes], the sizes of the training groups, may be NULL:
@@ -41,9 +47,16 @@ GERNE_CHECKED gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictio
                                               const uint64_t *train_counts, gn_metrics *out);
 void gn_metrics_free(gn_metrics *metrics);
 
+/* GBA and WGA as if the attributes of the samples were these values, 0..count-1. */
+GERNE_CHECKED gerne_status gn_metrics_judge_cells(gerne_ctx *ctx, const gn_predictions *predictions,
+                                                  const int32_t *values, int32_t count,
+                                                  gn_cell_metrics *out);
+
 /* The figures that select a checkpoint, in the order of the words of an option of type GN_CHOICE.
  */
-#define GN_METRIC_CHOICES "gba|wga|worst_class|balanced_acc|acc_avg|minority_acc"
+#define GN_METRIC_CHOICES                                                                          \
+    "gba|wga|worst_class|balanced_acc|acc_avg|minority_acc|inferred_wga|inferred_gba|bias_wga|"    \
+    "bias_gba"
 typedef enum gn_metric {
     GN_METRIC_GBA,
     GN_METRIC_WGA,
@@ -51,11 +64,18 @@ typedef enum gn_metric {
     GN_METRIC_BALANCED_ACC,
     GN_METRIC_ACC_AVG,
     GN_METRIC_MINORITY_ACC,
+    GN_METRIC_INFERRED_WGA,
+    GN_METRIC_INFERRED_GBA,
+    GN_METRIC_BIAS_WGA,
+    GN_METRIC_BIAS_GBA,
 } gn_metric;
 double gn_metrics_value(const gn_metrics *metrics, gn_metric metric);
 
 /* The object S of results.json and `eval --json`. New reference, or NULL without memory. */
 json_t *gn_metrics_json(const gn_metrics *metrics);
+
+/* Adds the figures of cells that exist. */
+void gn_metrics_add_cells(const gn_metrics *metrics, json_t *object);
 
 /* Names of classes and attributes, by index; borrowed. */
 typedef struct gn_group_names {

@@ -23,21 +23,38 @@ static json_t *worst_group_json(const gn_metrics *m)
                      (int)(m->worst_group % m->attributes));
 }
 
+void gn_metrics_add_cells(const gn_metrics *metrics, json_t *object)
+{
+    const struct {
+        const char *name;
+        double value;
+    } list[] = {{"inferred_wga", metrics->inferred.wga},
+                {"inferred_gba", metrics->inferred.gba},
+                {"bias_wga", metrics->bias.wga},
+                {"bias_gba", metrics->bias.gba}};
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (!isnan(list[i].value))
+            json_object_set_new(object, list[i].name, gn_json_number(list[i].value));
+}
+
 json_t *gn_metrics_json(const gn_metrics *metrics)
 {
     json_t *groups = json_array();
     for (size_t g = 0; g < (size_t)metrics->classes * (size_t)metrics->attributes; g++)
         json_array_append_new(groups, group_json(metrics, g));
-    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "n",
-                     (json_int_t)metrics->n, "acc_avg", gn_json_number(metrics->acc_avg), "gba",
-                     gn_json_number(metrics->gba), "gba_ci95", gn_json_interval(metrics->gba_ci95),
-                     "wga", gn_json_number(metrics->wga), "wga_ci95",
-                     gn_json_interval(metrics->wga_ci95), "worst_group", worst_group_json(metrics),
-                     "worst_class", gn_json_number(metrics->worst_class), "balanced_acc",
-                     gn_json_number(metrics->balanced_acc), "minority_acc",
-                     gn_json_number(metrics->minority_acc), "adj_acc_avg",
-                     gn_json_number(metrics->adj_acc_avg), "auroc", gn_json_number(metrics->auroc),
-                     "ece", gn_json_number(metrics->ece), "groups", groups);
+    json_t *object = json_pack(
+        "{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "n",
+        (json_int_t)metrics->n, "acc_avg", gn_json_number(metrics->acc_avg), "gba",
+        gn_json_number(metrics->gba), "gba_ci95", gn_json_interval(metrics->gba_ci95), "wga",
+        gn_json_number(metrics->wga), "wga_ci95", gn_json_interval(metrics->wga_ci95),
+        "worst_group", worst_group_json(metrics), "worst_class",
+        gn_json_number(metrics->worst_class), "balanced_acc", gn_json_number(metrics->balanced_acc),
+        "minority_acc", gn_json_number(metrics->minority_acc), "adj_acc_avg",
+        gn_json_number(metrics->adj_acc_avg), "auroc", gn_json_number(metrics->auroc), "ece",
+        gn_json_number(metrics->ece), "groups", groups);
+    if (object)
+        gn_metrics_add_cells(metrics, object);
+    return object;
 }
 
 enum { NAME_WIDTH_MAX = 24, ROWS_MAX = 40 };

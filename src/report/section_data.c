@@ -205,11 +205,18 @@ static void add_pseudo(gn_page *page, const json_t *pseudo)
 {
     if (!json_is_object(pseudo))
         return;
-    gn_page_add(page,
-                "<p>The attributes were estimated: %s training samples that a biased "
-                "model finds hard (t = %s) form a pseudo-group of their class.",
-                gn_show_whole(gn_json_real(pseudo, "n")).text,
-                gn_show_number(gn_json_real(pseudo, "t")).text);
+    const gn_shown n = gn_show_whole(gn_json_real(pseudo, "n"));
+    if (isfinite(gn_json_real(pseudo, "t")))
+        gn_page_add(
+            page,
+            "<p>The attributes were estimated: %s training samples that a biased model finds hard "
+            "(t = %s) form a pseudo-group of their class.",
+            n.text, gn_show_number(gn_json_real(pseudo, "t")).text);
+    else
+        gn_page_add(page,
+                    "<p>The attributes were inferred: %s training samples were taken for "
+                    "minorities of their classes.",
+                    n.text);
     if (isfinite(gn_json_real(pseudo, "precision")))
         gn_page_add(page,
                     " Compared with the true minority, which training does not see: "

@@ -16,9 +16,20 @@ json_t *gn_spread_json(gn_spread spread)
 
 static json_t *figures_of(const json_t *results, const char *split)
 {
-    static const char *const keys[] = {
-        "n",       "gba",         "gba_ci95",     "wga",          "wga_ci95",
-        "acc_avg", "worst_class", "balanced_acc", "minority_acc", NULL};
+    static const char *const keys[] = {"n",
+                                       "gba",
+                                       "gba_ci95",
+                                       "wga",
+                                       "wga_ci95",
+                                       "acc_avg",
+                                       "worst_class",
+                                       "balanced_acc",
+                                       "minority_acc",
+                                       "inferred_wga",
+                                       "inferred_gba",
+                                       "bias_wga",
+                                       "bias_gba",
+                                       NULL};
     const json_t *from = json_object_get(json_object_get(results, "splits"), split);
     json_t *to = json_object();
     for (size_t i = 0; keys[i]; i++)

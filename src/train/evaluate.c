@@ -6,6 +6,19 @@
 #include "base/clock.h"
 #include "train/trainer.h"
 
+static gerne_status judge_cells(gn_trainer *t, const gn_predictions *predictions,
+                                gn_metrics *metrics)
+{
+    gn_cell_metrics *const figures[GN_CELLS_KINDS] = {&metrics->inferred, &metrics->bias};
+    for (int kind = 0; kind < GN_CELLS_KINDS; kind++) {
+        const gn_cells *cells = &t->input.val_cells[kind];
+        if (cells->values)
+            GN_TRY(gn_metrics_judge_cells(t->run.ctx, predictions, cells->values,
+                                          (int32_t)cells->count, figures[kind]));
+    }
+    return GERNE_OK;
+}
+
 gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predictions,
                          gn_metrics *metrics)
 {
@@ -14,8 +27,9 @@ gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predicti
     double before = gn_seconds();
     GN_TRY(gn_inference_predict(t->now.inference, NULL, list->items, list->count, predictions));
     t->record.in_inference += gn_seconds() - before;
-    return gn_metrics_compute(t->run.ctx, predictions,
-                              t->input.data->attributes ? t->input.train_counts : NULL, metrics);
+    GN_TRY(gn_metrics_compute(t->run.ctx, predictions,
+                              t->input.data->attributes ? t->input.train_counts : NULL, metrics));
+    return split == GN_VAL ? judge_cells(t, predictions, metrics) : GERNE_OK;
 }
 
 /* The e-th evaluation follows step ceil(e N / (K B)); the last step is always judged. */
@@ -51,6 +65,8 @@ static json_t *brief(const gn_metrics *m)
         json_pack("{s:o,s:o,s:o,s:o,s:o}", "gba", gn_json_number(m->gba), "wga",
                   gn_json_number(m->wga), "acc_avg", gn_json_number(m->acc_avg), "balanced_acc",
                   gn_json_number(m->balanced_acc), "minority_acc", gn_json_number(m->minority_acc));
+    if (object)
+        gn_metrics_add_cells(m, object);
     if (object && (int64_t)m->classes * m->attributes <= LOGGED_GROUPS_MAX)
         json_object_set_new(object, "groups", group_accuracies(m));
     return object;
@@ -111,17 +127,30 @@ static gerne_status log_figures(gn_trainer *t, json_t *event)
 
 /* ---- choosing ---- */
 
-static double judged(const gn_trainer *t, const gn_metrics *m)
+/* The test split has no other cells than its groups: an oracle goes by these. */
+static gn_metric metric_of(const gn_trainer *t, gn_split split)
+{
+    gn_metric metric = (gn_metric)t->config->select.metric;
+    if (split != GN_TEST)
+        return metric;
+    if (metric == GN_METRIC_INFERRED_WGA || metric == GN_METRIC_BIAS_WGA)
+        return GN_METRIC_WGA;
+    if (metric == GN_METRIC_INFERRED_GBA || metric == GN_METRIC_BIAS_GBA)
+        return GN_METRIC_GBA;
+    return metric;
+}
+
+static double judged(const gn_trainer *t, gn_split split, const gn_metrics *m)
 {
     if (t->run.stage->keep == GN_KEEP_BALANCED_ACC)
         return m->balanced_acc;
-    return gn_metrics_value(m, (gn_metric)t->config->select.metric);
+    return gn_metrics_value(m, metric_of(t, split));
 }
 
-static gerne_status choose(gn_trainer *t, const gn_metrics *m, gn_choice_made *choice,
-                           const gn_snapshot *snapshot, bool *better)
+static gerne_status choose(gn_trainer *t, gn_split split, const gn_metrics *m,
+                           gn_choice_made *choice, const gn_snapshot *snapshot, bool *better)
 {
-    double value = judged(t, m);
+    double value = judged(t, split, m);
     if (isnan(value)) {
         char word[32];
         gn_fail(t->run.ctx, GERNE_EUSAGE, "select.metric: '%s' is undefined for this data",
@@ -155,12 +184,12 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
                         false);
     gerne_status status = gn_evaluate(t, split, &p, &m);
     if (status == GERNE_OK && chooses)
-        status = choose(t, &m, &t->at.best, &t->now.best, &better);
+        status = choose(t, split, &m, &t->at.best, &t->now.best, &better);
     for (int i = 1; better && i < t->run.stage->networks; i++)
         if (t->now.best_others[i].values)
             gn_snapshot_take(&t->now.best_others[i], t->now.networks[i]);
     if (status == GERNE_OK && oracle)
-        status = choose(t, &m, &t->at.oracle, &t->now.oracle, &ignored);
+        status = choose(t, split, &m, &t->at.oracle, &t->now.oracle, &ignored);
     if (status == GERNE_OK) {
         json_object_set_new(event, gn_split_name(split), brief(&m));
         status = log_scalars(t, gn_split_name(split), &m);

@@ -125,9 +125,13 @@ static json_t *pseudo_json(const gn_pseudo_report *p, const gerne_groups *groups
 {
     if (!p->made)
         return json_null();
-    return json_pack("{s:o,s:I,s:o,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
-                     "precision", gn_json_number(p->precision), "recall", gn_json_number(p->recall),
-                     "names", gn_json_names(groups->attribute_names, groups->attributes));
+    json_t *json =
+        json_pack("{s:o,s:I,s:o,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
+                  "precision", gn_json_number(p->precision), "recall", gn_json_number(p->recall),
+                  "names", gn_json_names(groups->attribute_names, groups->attributes));
+    if (json && !isnan(p->flipped))
+        json_object_set_new(json, "flipped", gn_json_number(p->flipped));
+    return json;
 }
 
 static gerne_status make_json(gn_trainer *t, const judgement *best, const judgement *last,
@@ -183,6 +187,18 @@ static gerne_status print_row(gn_trainer *t, const char *name, const judgement *
     return gn_text_add(t->run.ctx, out, "\n");
 }
 
+static gerne_status print_pseudo(gn_trainer *t, gn_text *out)
+{
+    const gn_pseudo_report *p = &t->at.pseudo;
+    if (!p->made || isnan(p->precision))
+        return GERNE_OK;
+    GN_TRY(gn_text_add(t->run.ctx, out, "\npseudo-groups: %llu samples taken for the minority",
+                       (unsigned long long)p->n));
+    if (!isnan(p->t))
+        GN_TRY(gn_text_add(t->run.ctx, out, " (t = %g)", p->t));
+    return gn_text_add(t->run.ctx, out, ", precision %.3f, recall %.3f\n", p->precision, p->recall);
+}
+
 static gerne_status print_report(gn_trainer *t, const judgement *best, const judgement *last,
                                  gn_text *out)
 {
@@ -207,12 +223,7 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
         GN_TRY(gn_text_add(t->run.ctx, out,
                            "\nThe data has no test split: the checkpoint was selected on these "
                            "samples, so the figures are optimistic.\n"));
-    if (t->at.pseudo.made && !isnan(t->at.pseudo.precision))
-        GN_TRY(gn_text_add(t->run.ctx, out,
-                           "\npseudo-groups: %llu samples assigned to the minority (t = %g), "
-                           "precision %.3f, recall %.3f\n",
-                           (unsigned long long)t->at.pseudo.n, t->at.pseudo.t,
-                           t->at.pseudo.precision, t->at.pseudo.recall));
+    GN_TRY(print_pseudo(t, out));
     return gn_text_add(t->run.ctx, out, "\nwritten to %s\n", t->directory.path);
 }
 

@@ -167,6 +167,28 @@ static gerne_status judge_grouping(gn_run *run, const gn_grouping *grouping,
     return GERNE_OK;
 }
 
+/* A class whose samples are all alike has nothing to be balanced. */
+static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
+{
+    char text[GN_GROUP_TEXT];
+    for (uint32_t y = 0; y < run->classes; y++) {
+        if (groups->present[y] > 1)
+            continue;
+        uint32_t a = 0;
+        while (gerne_groups_count(groups, y, a) == 0)
+            a++;
+        gn_fail(run->ctx, GERNE_EDATA,
+                "estimator '%s' found no shortcut in class %s: all %llu training samples are in "
+                "one group, %s",
+                run->estimator->name, groups->class_names[y],
+                (unsigned long long)groups->class_counts[y], gn_group_text(groups, y, a, text));
+        gn_hint(run->ctx, "train its model shorter or longer (--method.estimator_epochs, "
+                          "--method.estimator_lr), or use another --method.estimator");
+        return GERNE_EDATA;
+    }
+    return GERNE_OK;
+}
+
 gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
 {
     gn_trainer *t = trainer_of(run);
@@ -174,12 +196,29 @@ gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
     memcpy(t->input.a, grouping->a, run->n * sizeof *grouping->a);
     GN_TRY(gerne_groups_from_labels(run->ctx, run->y, t->input.a, run->n, run->classes,
                                     grouping->attributes, &groups));
+    gerne_status status =
+        gerne_groups_set_names(run->ctx, groups, t->input.data->class_names, grouping->names);
     gerne_groups_close(t->input.groups);
     t->input.groups = groups;
     run->groups = groups;
     run->attributes = grouping->attributes;
-    GN_TRY(judge_grouping(run, grouping, groups));
-    return gerne_groups_set_names(run->ctx, groups, t->input.data->class_names, grouping->names);
+    GN_TRY(status);
+    GN_TRY(check_grouping(run, groups));
+    return judge_grouping(run, grouping, groups);
+}
+
+gerne_status gn_run_val_cells(gn_run *run, gn_val_cells kind, const int32_t *values, uint32_t count)
+{
+    gn_trainer *t = trainer_of(run);
+    gn_cells *cells = &t->input.val_cells[kind];
+    size_t n = t->input.samples[GN_VAL].count;
+    if (n == 0)
+        return GERNE_OK;
+    if (!cells->values)
+        GN_TRY(gn_arena_alloc(run->ctx, t->arena, n, sizeof *cells->values, &cells->values));
+    memcpy(cells->values, values, n * sizeof *values);
+    cells->count = count;
+    return GERNE_OK;
 }
 
 gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set)

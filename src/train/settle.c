@@ -78,7 +78,8 @@ static gerne_status settle_attributes(gn_trainer *t)
 {
     gn_run *run = &t->run;
     const gn_run_config *c = t->config;
-    run->known = c->method_choice.attributes == GN_KNOWN;
+    run->known = c->method_choice.attributes == GN_KNOWN &&
+                 run->method->attributes != GN_ATTRIBUTES_ESTIMATED;
     if (!run->known || t->input.data->attributes > 0)
         return GERNE_OK;
     bool asked = gn_config_origin(c->config, "method.attributes") != GN_DEFAULT;
@@ -258,6 +259,40 @@ static void add_stages(gn_trainer *t, const gn_method *owner, const void *option
     t->stage_count += count;
 }
 
+/* The figures of cells exist where a part of the run gives the cells. */
+static gerne_status check_selection(gn_trainer *t)
+{
+    static const gn_val_cells kinds[] = {
+        [GN_METRIC_INFERRED_WGA] = GN_CELLS_INFERRED,
+        [GN_METRIC_INFERRED_GBA] = GN_CELLS_INFERRED,
+        [GN_METRIC_BIAS_WGA] = GN_CELLS_BIASED,
+        [GN_METRIC_BIAS_GBA] = GN_CELLS_BIASED,
+    };
+    const gn_run *run = &t->run;
+    int metric = t->config->select.metric;
+    char word[32];
+    if (metric < GN_METRIC_INFERRED_WGA)
+        return GERNE_OK;
+    gn_choice_word(GN_METRIC_CHOICES, metric, word, sizeof word);
+    if (t->config->select.split == GN_SELECT_TEST) {
+        gn_fail(run->ctx, GERNE_EUSAGE, "select.metric: '%s' exists on the validation split only",
+                word);
+        gn_hint(run->ctx, "use --select.split val, or --select.metric wga");
+        return GERNE_EUSAGE;
+    }
+    unsigned given = run->method->val_cells | (run->estimator ? run->estimator->val_cells : 0);
+    if (given >> kinds[metric] & 1)
+        return GERNE_OK;
+    bool inferred = kinds[metric] == GN_CELLS_INFERRED;
+    gn_fail(run->ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this run: %s", word,
+            inferred ? "no estimator infers groups of the validation split"
+                     : "it has no biased model that predicts the validation split");
+    gn_hint(run->ctx, "use --method.attributes unknown with %s, or --select.metric worst_class",
+            inferred ? "--method.estimator xrm, jtt or mst"
+                     : "--method.estimator biased, jtt or mst, or the methods ula or cnc");
+    return GERNE_EUSAGE;
+}
+
 /* The sizes that the estimator's groups will have, for the method's check. */
 static gerne_status expect_groups(gn_trainer *t, gerne_groups **out)
 {
@@ -275,6 +310,7 @@ static gerne_status settle_stages(gn_trainer *t)
     gn_run *run = &t->run;
     const gn_run_config *c = t->config;
     gerne_groups *expected;
+    GN_TRY(check_selection(t));
     if (run->estimator) {
         add_stages(t, run->estimator, c->estimator_options);
         if (run->estimator->check)

@@ -147,6 +147,7 @@ static gerne_status find_groups(gn_trainer *t)
     if (!run->estimator || run->stage->owner == run->estimator)
         return GERNE_OK;
     run->options = t->config->estimator_options;
+    run->pseudo = (gn_pseudo_report){.t = (double)NAN, .flipped = (double)NAN};
     return run->estimator->groups(run);
 }
 
@@ -250,8 +251,9 @@ static gerne_status watch(gn_trainer *t)
 /* "best val WGA 53.0 %", or nothing before the first evaluation. */
 static void best_words(const gn_trainer *t, char *words, size_t size)
 {
-    static const char *const names[] = {"GBA",          "WGA",      "worst class",
-                                        "balanced acc", "mean acc", "minority acc"};
+    static const char *const names[] = {"GBA",      "WGA",          "worst class",  "balanced acc",
+                                        "mean acc", "minority acc", "inferred WGA", "inferred GBA",
+                                        "bias WGA", "bias GBA"};
     bool own = t->run.stage->keep == GN_KEEP_BALANCED_ACC;
     bool on_test = t->config->select.split == GN_SELECT_TEST && !own;
     int metric = own ? GN_METRIC_BALANCED_ACC : t->config->select.metric;

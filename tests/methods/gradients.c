@@ -1,6 +1,7 @@
-/* Every method of the list, in every stage: what each pass adds to the gradient is the gradient of
- * the loss that the method asked for, whatever that loss is, and the losses of network 0 add up to
- * the figure that the method logs. Terms of a loss are constants: they are those of the very pass.
+/* Every method and estimator of the lists, in every stage: what each pass adds to the gradient is
+ * the gradient of the loss that the method asked for, whatever that loss is, and the losses of
+ * network 0 add up to the figure that the method logs. Terms of a loss are constants: they are
+ * those of the very pass.
  */
 #include "testing.h"
 
@@ -351,10 +352,19 @@ static void check_method(const gn_method *method, const char *key, const char *v
     now.value = value;
     now.stage = "none";
     assert_ok(ctx, gn_arena_new(ctx, &arena));
+    bool estimates = key && strcmp(key, "method.estimator") == 0;
     const char *const flags[][2] = {
-        {"method.name", method->name}, {"train.lr", "0.01"},  {"data.n", "400"},
-        {"model.arch", "linear"},      {"threads", "1"},      {"train.steps", "20"},
-        {"train.per_class", "10"},     {"data.ratio", "0.1"}, {key, value},
+        {"method.name", method->name},
+        {"train.lr", "0.01"},
+        {"data.n", "400"},
+        {"model.arch", "linear"},
+        {"threads", "1"},
+        {"train.steps", "100"},
+        {"train.per_class", "10"},
+        {"data.ratio", "0.1"},
+        {key, value},
+        {estimates ? "method.attributes" : NULL, "unknown"},
+        {estimates && strcmp(value, "biased") != 0 ? "method.estimator_epochs" : NULL, "10"},
     };
     gn_settings settings = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
@@ -405,6 +415,16 @@ static void variants_too(void **state)
         }
 }
 
+/* Methods that use groups take those of any estimator. */
+static void groups_come_from_every_estimator(void **state)
+{
+    (void)state;
+    for (size_t i = 0; gn_methods[i]; i++)
+        for (size_t j = 0; gn_estimators[j]; j++)
+            if (gn_methods[i]->attributes == GN_ATTRIBUTES_GROUPS)
+                check_method(gn_methods[i], "method.estimator", gn_estimators[j]->name);
+}
+
 /* With two passes (random augmentation) the same law holds as with one coalesced pass. */
 static void augmented_data_takes_two_passes(void **state)
 {
@@ -434,6 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_leave_the_gradient_of_their_loss),
         cmocka_unit_test(variants_too),
+        cmocka_unit_test(groups_come_from_every_estimator),
         cmocka_unit_test(augmented_data_takes_two_passes),
         cmocka_unit_test(dropout_too),
         cmocka_unit_test(bodies_too),

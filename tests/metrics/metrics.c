@@ -188,6 +188,13 @@ static void toy_by_hand(void **state)
     assert_near(m.wga_ci95.hi, 1 - 0.00625, 1e-12);
     assert_near(gn_metrics_value(&m, GN_METRIC_MINORITY_ACC), 0.5, 1e-15);
     assert_near(gn_metrics_value(&m, GN_METRIC_GBA), 0.625, 1e-15);
+    /* Cells of the validation split are given later, and replace the attributes. */
+    assert_true(isnan(gn_metrics_value(&m, GN_METRIC_INFERRED_WGA)));
+    assert_ok(ctx, gn_metrics_judge_cells(ctx, &p, a, 2, &m.inferred));
+    assert_near(gn_metrics_value(&m, GN_METRIC_INFERRED_GBA), 0.625, 1e-15);
+    const int32_t all[6] = {0};
+    assert_ok(ctx, gn_metrics_judge_cells(ctx, &p, all, 1, &m.bias)); /* classes alone */
+    assert_near(gn_metrics_value(&m, GN_METRIC_BIAS_WGA), 2 / 3.0, 1e-15);
     gn_metrics_free(&m);
     gn_predictions_free(&p);
 }

@@ -22,7 +22,18 @@ KINDS = {
     "lff": "--train.steps 100 --method.name lff --train.optimizer adam".split(),
     "dropout": "--train.steps 100 --model.dropout 0.4 --method.name groupdro".split(),
     "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
+    "mat": "--train.steps 40 --method.name mat --method.estimator_epochs 6 "
+           "--method.estimator_lr 0.2 --data.ratio 0.1".split(),
+    "ula": "--train.steps 75 --method.name ula --method.first_epochs 1".split(),
+    "estimator jtt": "--method.estimator jtt --method.name sw --method.beyond_bounds".split(),
+    "estimator xrm": "--method.estimator xrm --select.metric inferred_wga".split(),
+    "estimator mst": "--method.estimator mst --method.name groupdro".split(),
+    "estimator ecs": "--method.estimator ecs --method.name resampling".split(),
 }
+for kind, arguments in KINDS.items():
+    if kind.startswith("estimator"):
+        arguments += ("--method.attributes unknown --method.estimator_epochs 6 --method.estimator_lr 0.2 "
+                      "--train.steps 40 --data.ratio 0.1").split()
 
 
 def contents(folder):

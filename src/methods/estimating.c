@@ -1,0 +1,63 @@
+#include "methods/estimating.h"
+
+gn_stage gn_estimator_stage(const char *name, const gn_estimator_budget *budget)
+{
+    return (gn_stage){.name = name,
+                      .lr_factor = budget->lr,
+                      .decay_factor = 1,
+                      .epochs = budget->epochs,
+                      .networks = 1,
+                      .keep = GN_KEEP_LAST};
+}
+
+size_t gn_val_count(const gn_run *run)
+{
+    return gn_run_labelled(run, GN_SET_VALIDATION).n;
+}
+
+gerne_status gn_predict_set(gn_run *run, int i, gn_sample_set set, float *classes)
+{
+    size_t n = gn_run_labelled(run, set).n;
+    float *logits;
+    GN_TRY(gn_run_alloc(run, n * run->classes, sizeof *logits, &logits));
+    GN_TRY(gn_run_infer(run, i, set, logits, NULL));
+    for (size_t s = 0; s < n; s++)
+        classes[s] = (float)gn_argmax_float(logits + s * run->classes, run->classes);
+    return GERNE_OK;
+}
+
+void gn_mark_right(const float *predictions, const int32_t *y, size_t n, float *right)
+{
+    for (size_t i = 0; i < n; i++)
+        right[i] = (int32_t)predictions[i] == y[i];
+}
+
+static gerne_status to_integers(gn_run *run, const float *values, size_t n, int32_t **out)
+{
+    GN_TRY(gn_run_alloc(run, n + 1, sizeof **out, out));
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = (int32_t)values[i];
+    return GERNE_OK;
+}
+
+gerne_status gn_regroup_in_two(gn_run *run, const float *marks,
+                               const char *const names[GN_TWO_ATTRIBUTES])
+{
+    static const bool minority[GN_TWO_ATTRIBUTES] = {true, false};
+    int32_t *a;
+    GN_TRY(to_integers(run, marks, run->n, &a));
+    return gn_run_regroup(run, &(gn_grouping){a, GN_TWO_ATTRIBUTES, names, minority});
+}
+
+gerne_status gn_cells_of_table(gn_run *run, gn_val_cells kind, const float *values, uint32_t count)
+{
+    int32_t *cells;
+    GN_TRY(to_integers(run, values, gn_val_count(run), &cells));
+    return gn_run_val_cells(run, kind, cells, count);
+}
+
+uint32_t gn_finds_two(const gn_run *run)
+{
+    (void)run;
+    return GN_TWO_ATTRIBUTES;
+}

@@ -1,0 +1,54 @@
+/* estimating.h - what estimators of groups share: a budget, predictions kept in tables, and groups
+ * and cells made of them.
+ *
+ * A table of an estimator holds the training samples first, then those of the validation split.
+ */
+#ifndef GN_METHODS_ESTIMATING_H
+#define GN_METHODS_ESTIMATING_H
+
+#include "methods/method.h"
+
+typedef struct gn_estimator_budget {
+    double epochs, lr;
+} gn_estimator_budget;
+
+/* Their rows, for options that have a field budget. */
+#define GN_ESTIMATOR_BUDGET(type, usual_epochs)                                                    \
+    {"estimator_epochs",                                                                           \
+     GN_REAL,                                                                                      \
+     offsetof(type, budget.epochs),                                                                \
+     .fallback = usual_epochs,                                                                     \
+     .min = 0,                                                                                     \
+     .max = 1e6,                                                                                   \
+     .flags = GN_TUNABLE,                                                                          \
+     .help = "attributes unknown: epochs of each of the estimator's stages; 0: those of the run"}, \
+    {                                                                                              \
+        "estimator_lr", GN_REAL, offsetof(type, budget.lr),                                        \
+            .fallback = "1", .min = 0, .max = 1e6, .flags = GN_TUNABLE | GN_OPEN_MIN,              \
+            .help = "attributes unknown: times train.lr is the estimator's learning rate"          \
+    }
+
+/* A stage with that budget, one network, whose last weights count. */
+gn_stage gn_estimator_stage(const char *name, const gn_estimator_budget *budget);
+
+size_t gn_val_count(const gn_run *run); /* samples of the validation split */
+
+/* The classes that network i predicts: [samples of the set]. */
+GERNE_CHECKED gerne_status gn_predict_set(gn_run *run, int i, gn_sample_set set, float *classes);
+
+/* right[i] = the prediction of sample i is its label. */
+void gn_mark_right(const float *predictions, const int32_t *y, size_t n, float *right);
+
+/* Two attributes, from marks [training samples]: 0 is attribute 0 and the minority. */
+enum { GN_TWO_ATTRIBUTES = 2 };
+GERNE_CHECKED gerne_status gn_regroup_in_two(gn_run *run, const float *marks,
+                                             const char *const names[GN_TWO_ATTRIBUTES]);
+
+/* gn_run_val_cells of values that are kept in a table. */
+GERNE_CHECKED gerne_status gn_cells_of_table(gn_run *run, gn_val_cells kind, const float *values,
+                                             uint32_t count);
+
+/* The hook attributes_found of estimators with two. */
+uint32_t gn_finds_two(const gn_run *run);
+
+#endif

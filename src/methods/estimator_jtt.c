@@ -1,0 +1,92 @@
+/* estimator_jtt.c - the error set of just train twice (Liu et al. 2021) as groups: a briefly
+ * trained model is wrong on attribute 0 and right on attribute 1, in training and validation. */
+#include "methods/estimating.h"
+#include "methods/weighted.h"
+
+typedef struct jtt_options {
+    gn_estimator_budget budget;
+} jtt_options;
+
+static const gn_option options[] = {GN_ESTIMATOR_BUDGET(jtt_options, "1")};
+
+typedef struct jtt_state {
+    const gerne_sampler *sampler;
+} jtt_state;
+
+/* The classes that the model predicts: training, then validation. */
+static gerne_status predictions_of(gn_run *run, float **out)
+{
+    return gn_run_table(run, "jtt", run->n + gn_val_count(run), 0, out);
+}
+
+static int stages(const gn_run *run, gn_stage *list)
+{
+    const jtt_options *given = run->options;
+    list[0] = gn_estimator_stage("jtt", &given->budget);
+    list[0].table = "jtt";
+    return 1;
+}
+
+static gerne_status start(gn_run *run)
+{
+    jtt_state *state = run->state;
+    float *made;
+    GN_TRY(predictions_of(run, &made));
+    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
+}
+
+static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
+{
+    const jtt_state *state = run->state;
+    (void)k;
+    plan->batches[plan->count++] =
+        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_SHUFFLED};
+    return GERNE_OK;
+}
+
+static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
+{
+    (void)k;
+    return gn_plain_step(run, batch);
+}
+
+static gerne_status finish(gn_run *run)
+{
+    float *predictions;
+    GN_TRY(predictions_of(run, &predictions));
+    GN_TRY(gn_predict_set(run, 0, GN_SET_TRAIN, predictions));
+    return gn_predict_set(run, 0, GN_SET_VALIDATION, predictions + run->n);
+}
+
+static gerne_status groups(gn_run *run)
+{
+    static const char *const names[GN_TWO_ATTRIBUTES] = {"wrong", "right"};
+    const gn_labelled val = gn_run_labelled(run, GN_SET_VALIDATION);
+    float *predictions, *right;
+    GN_TRY(predictions_of(run, &predictions));
+    GN_TRY(gn_run_alloc(run, run->n + val.n, sizeof *right, &right));
+    gn_mark_right(predictions, run->y, run->n, right);
+    gn_mark_right(predictions + run->n, val.y, val.n, right + run->n);
+    GN_TRY(gn_cells_of_table(run, GN_CELLS_INFERRED, right + run->n, GN_TWO_ATTRIBUTES));
+    GN_TRY(gn_cells_of_table(run, GN_CELLS_BIASED, predictions + run->n, run->classes));
+    return gn_regroup_in_two(run, right, names);
+}
+
+const gn_method gn_estimator_jtt = {
+    .name = "jtt",
+    .paper = "Liu et al. 2021",
+    .summary = "the samples that a briefly trained model gets wrong",
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .options_size = sizeof(jtt_options),
+    .state_size = sizeof(jtt_state),
+    .plain_batches = true,
+    .val_cells = 1 << GN_CELLS_INFERRED | 1 << GN_CELLS_BIASED,
+    .stages = stages,
+    .start = start,
+    .plan = plan,
+    .step = step,
+    .finish = finish,
+    .attributes_found = gn_finds_two,
+    .groups = groups,
+};

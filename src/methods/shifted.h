@@ -1,0 +1,15 @@
+/* shifted.h - cross-entropy of logits with something added to them, sample by sample. */
+#ifndef GN_METHODS_SHIFTED_H
+#define GN_METHODS_SHIFTED_H
+
+#include "nn/loss.h"
+
+typedef struct gn_shifted_cross_entropy {
+    gn_cross_entropy cross_entropy;
+    const float *shift; /* [of the batch][classes], no gradient */
+    float *room;        /* likewise, for the sums */
+} gn_shifted_cross_entropy;
+
+gn_loss gn_shifted_cross_entropy_loss(const gn_shifted_cross_entropy *terms);
+
+#endif
