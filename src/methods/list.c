@@ -26,7 +26,8 @@
     X(lc)                                                                                          \
     X(denetdm)                                                                                     \
     X(mat)                                                                                         \
-    X(ula)
+    X(ula)                                                                                         \
+    X(cnc)
 
 #define ESTIMATORS(X)                                                                              \
     X(biased)                                                                                      \
