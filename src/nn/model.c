@@ -26,6 +26,8 @@ const gn_option gn_model_option_table[] = {
     {"dropout", GN_REAL, OPTION(dropout), .min = 0, .max = 1, .flags = GN_TUNABLE | GN_OPEN_MAX,
      .help = "in training, the share of the last layer's inputs that is set to zero (0 when not "
              "given)"},
+    {"copies", GN_INT, OPTION(copies), .min = 1, .max = 8,
+     .help = "bodies of this network side by side, their features concatenated (1 when not given)"},
 };
 const size_t gn_model_option_count = sizeof gn_model_option_table / sizeof gn_model_option_table[0];
 
