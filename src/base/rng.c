@@ -53,6 +53,16 @@ uint64_t gn_random_below(gn_stream *stream, uint64_t bound)
     return value % bound;
 }
 
+void gn_random_shuffle(gn_stream *stream, uint32_t *items, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        size_t j = (size_t)gn_random_below(stream, i);
+        uint32_t item = items[i - 1];
+        items[i - 1] = items[j];
+        items[j] = item;
+    }
+}
+
 /* The logarithm of a gamma variate: Marsaglia and Tsang 2000, a shape below 1 by their boost. Small
  * shapes give values far below what a double holds. */
 static double log_gamma_variate(gn_stream *stream, double shape)

@@ -6,6 +6,7 @@
 #ifndef GN_BASE_RNG_H
 #define GN_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Every use has its own purpose, so that no two uses share numbers. Append only: the values are
@@ -37,6 +38,9 @@ double gn_random_uniform(gn_stream *stream);                  /* in [0, 1), 53 b
 double gn_random_normal(gn_stream *stream);                   /* mean 0, variance 1 */
 uint64_t gn_random_below(gn_stream *stream, uint64_t bound);  /* in [0, bound), exact; bound > 0 */
 double gn_random_beta(gn_stream *stream, double a, double b); /* in [0, 1]; a and b > 0 */
+
+/* Puts the items into an order, all equally likely. */
+void gn_random_shuffle(gn_stream *stream, uint32_t *items, size_t count);
 
 /* A keyed permutation of 0..n-1 with random access and no table: position -> element. */
 enum { GN_PERMUTATION_TABLE = 32 };

@@ -85,6 +85,11 @@ gn_value gn_add_node(gn_graph *graph, const gn_layer *layer, const gn_value *inp
     return graph->failed == GERNE_OK ? (gn_value)graph->node_count - 1 : -1;
 }
 
+void gn_graph_set_prefix(gn_graph *graph, const char *prefix)
+{
+    snprintf(graph->prefix, sizeof graph->prefix, "%s", prefix);
+}
+
 static gerne_status add_parameter(gn_graph *graph, const gn_parameter *parameter,
                                   const float *fixed)
 {
@@ -107,7 +112,7 @@ void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_
     if (graph->failed != GERNE_OK)
         return;
     gn_parameter p = {.role = role, .ndims = ndims, .size = 1};
-    int length = snprintf(p.name, sizeof p.name, "%s.%s", name, suffix);
+    int length = snprintf(p.name, sizeof p.name, "%s%s.%s", graph->prefix, name, suffix);
     if (length < 0 || (size_t)length >= sizeof p.name) {
         graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "the name '%s' is too long", name);
         return;

@@ -57,6 +57,11 @@ gn_value gn_max_pool(gn_graph *graph, gn_value input, int64_t kernel, int64_t st
                      int64_t padding);
 gn_value gn_average_all(gn_graph *graph, gn_value input);      /* over space: image -> features */
 gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b); /* values of the same dimensions */
+gn_value gn_concatenate(gn_graph *graph, gn_value a,
+                        gn_value b); /* features, one after the other */
+
+/* Stands before the names of all parameters that follow; copied, "" for none. */
+void gn_graph_set_prefix(gn_graph *graph, const char *prefix);
 
 /* Declares the output and reports the first failure of the builder calls. */
 GERNE_CHECKED gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output);

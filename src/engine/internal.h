@@ -45,6 +45,7 @@ struct gn_graph {
     gn_parameter *parameters;
     const float **fixed; /* the constants, by parameter */
     size_t parameter_count, parameter_capacity, fixed_capacity;
+    char prefix[GN_NAME_MAX]; /* of the names of parameters */
     gn_value output;
     gerne_ctx *ctx;
     gerne_status failed; /* of the builder calls, with its sentence in ctx */

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "methods/bodies.h"
 #include "methods/weighted.h"
 
 enum { DEBIASED, BIASED, TEACHER };
@@ -134,13 +135,7 @@ static gerne_status check(gn_run *run)
     gn_model_options shallow = body_of(run, given->shallow, given->shallow_hidden);
     gn_model_options deep = body_of(run, given->deep, given->deep_hidden);
     size_t widths[3];
-    if (run->model->freeze != GN_FREEZE_NONE) {
-        gn_fail(run->ctx, GERNE_EUSAGE,
-                "method 'denetdm' trains bodies of its own, but "
-                "model.freeze leaves a part as it is");
-        gn_hint(run->ctx, "use --model.freeze none");
-        return GERNE_EUSAGE;
-    }
+    GN_TRY(gn_bodies_check(run));
     GN_TRY(gn_run_model_width(run, run->model, &widths[0]));
     GN_TRY(gn_run_model_width(run, &shallow, &widths[1]));
     GN_TRY(gn_run_model_width(run, &deep, &widths[2]));

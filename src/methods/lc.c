@@ -71,16 +71,6 @@ double gn_lc_strength(double t, double ramp)
     return 0.5 * exp(-5 * left * left);
 }
 
-static void shuffle(uint32_t *items, size_t count, gn_stream *stream)
-{
-    for (size_t i = count; i > 1; i--) {
-        size_t j = (size_t)gn_random_below(stream, i);
-        uint32_t item = items[i - 1];
-        items[i - 1] = items[j];
-        items[j] = item;
-    }
-}
-
 void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
                     uint32_t *room)
 {
@@ -92,7 +82,7 @@ void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, u
         for (size_t i = 0; !conflicting && i < view->count; i++)
             if ((size_t)view->y[i] == c)
                 room[members++] = (uint32_t)i;
-        shuffle(room, members, stream);
+        gn_random_shuffle(stream, room, members);
         for (size_t i = 0, m = 0; i < view->count; i++)
             if ((size_t)view->y[i] == c)
                 partners[i] = room[conflicting ? gn_random_below(stream, conflicting) : m++];

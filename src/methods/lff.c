@@ -1,9 +1,10 @@
 /* lff.c - learning from failure: a network trained to rely on what is easy, and a second one
  * that learns from the samples on which the first fails. The second predicts (network 0). */
+#include "methods/difficulty.h"
 #include "methods/rules.h"
 #include "methods/weighted.h"
 
-enum { DEBIASED, BIASED };
+enum { DEBIASED = GN_DEBIASED, BIASED = GN_BIASED }; /* networks */
 
 typedef enum variant { ORIGINAL, SUBPOPBENCH } variant;
 
@@ -26,9 +27,7 @@ static const gn_option options[] = {
 
 typedef struct lff_state {
     const gerne_sampler *sampler;
-    float *means[2];  /* [n] running means of the losses of either network */
-    float *seen;      /* [n]: 1 after the first visit */
-    float *maxima[2]; /* [classes] */
+    gn_difficulty difficulty;
 } lff_state;
 
 static int stages(const gn_run *run, gn_stage *list)
@@ -41,11 +40,7 @@ static int stages(const gn_run *run, gn_stage *list)
 static gerne_status start(gn_run *run)
 {
     lff_state *state = run->state;
-    GN_TRY(gn_run_table(run, "debiased losses", run->n, 0, &state->means[DEBIASED]));
-    GN_TRY(gn_run_table(run, "biased losses", run->n, 0, &state->means[BIASED]));
-    GN_TRY(gn_run_table(run, "seen", run->n, 0, &state->seen));
-    for (int i = 0; i < 2; i++)
-        GN_TRY(gn_run_alloc(run, run->classes, sizeof(float), &state->maxima[i]));
+    GN_TRY(gn_difficulty_start(run, &state->difficulty));
     return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
 }
 
@@ -61,32 +56,6 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
     return GERNE_OK;
 }
 
-/* Relative difficulty by running means, each divided by the largest of its class. */
-static void weigh_by_means(const gn_run *run, gn_minibatch *batch)
-{
-    const lff_options *given = run->options;
-    lff_state *state = run->state;
-    size_t n = batch->samples.count;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t s = batch->indices[i];
-        for (int net = 0; net < 2; net++)
-            state->means[net][s] = gn_lff_mean(state->means[net][s], state->seen[s] != 0,
-                                               batch->losses[net][i], given->rho);
-        state->seen[s] = 1;
-    }
-    for (int net = 0; net < 2; net++)
-        gn_class_maxima(state->means[net], run->y, run->n, run->classes, state->maxima[net]);
-    for (size_t i = 0; i < n; i++) {
-        uint32_t s = batch->indices[i];
-        float relative[2];
-        for (int net = 0; net < 2; net++) {
-            float largest = state->maxima[net][run->y[s]];
-            relative[net] = largest > 0 ? state->means[net][s] / largest : 0;
-        }
-        batch->weights[i] = gn_lff_weight(relative[BIASED], relative[DEBIASED]) / (float)n;
-    }
-}
-
 static void weigh_by_losses(gn_minibatch *batch)
 {
     size_t n = batch->samples.count;
@@ -98,12 +67,14 @@ static void weigh_by_losses(gn_minibatch *batch)
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 {
     const lff_options *given = run->options;
+    lff_state *state = run->state;
     size_t n = batch->samples.count;
     (void)k;
     GN_TRY(gn_weighted_forward(run, BIASED, batch));
     GN_TRY(gn_weighted_forward(run, DEBIASED, batch));
     if (given->variant == ORIGINAL)
-        weigh_by_means(run, batch);
+        gn_difficulty_weigh(run, &state->difficulty, batch, batch->losses, given->rho,
+                            batch->weights);
     else
         weigh_by_losses(batch);
     GN_TRY(gn_weighted_backward(run, DEBIASED, batch, batch->weights, false));

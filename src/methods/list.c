@@ -27,7 +27,8 @@
     X(denetdm)                                                                                     \
     X(mat)                                                                                         \
     X(ula)                                                                                         \
-    X(cnc)
+    X(cnc)                                                                                         \
+    X(dfa)
 
 #define ESTIMATORS(X)                                                                              \
     X(biased)                                                                                      \

@@ -73,10 +73,12 @@ typedef struct gn_stage {
     double share;                   /* when above 0: this share of the run's budget instead */
     int networks;                   /* that train; network 0 predicts */
     gn_model_options models[GN_NETWORKS_MAX]; /* arch NULL: as configured */
-    gn_start start;                           /* of network 0 */
-    gn_start others[GN_NETWORKS_MAX];         /* of the networks after it, by their index */
-    bool head_only;                           /* bodies do not train; they run in inference mode */
-    bool on_validation; /* trains on the validation split: run->n, y, a are its */
+    bool on_features[GN_NETWORKS_MAX]; /* network i is a head on the features of network 0, for
+                                          gn_run_head_forward; its model is linear */
+    gn_start start;                    /* of network 0 */
+    gn_start others[GN_NETWORKS_MAX];  /* of the networks after it, by their index */
+    bool head_only;                    /* bodies do not train; they run in inference mode */
+    bool on_validation;                /* trains on the validation split: run->n, y, a are its */
     gn_keep keep;
     const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
     const char *from;       /* a run directory to take that table from; or NULL */

@@ -27,6 +27,8 @@ const gn_option gn_model_option_table[] = {
     /* No fallback: a run that does not ask for it keeps the identity it had before. */
     {"dropout", GN_REAL, OPTION(dropout), .min = 0, .max = 1, .flags = GN_TUNABLE | GN_OPEN_MAX,
      .help = "dropout probability before the last layer, in training only (default: 0)"},
+    {"copies", GN_INT, OPTION(copies), .min = 1, .max = 8,
+     .help = "bodies of this network side by side, their features concatenated (default: 1)"},
 };
 const size_t gn_model_option_count = sizeof gn_model_option_table / sizeof gn_model_option_table[0];
 

@@ -17,6 +17,7 @@ typedef struct gn_model_options {
     const char *weights; /* a file to start from, or NULL */
     int variant, stem, freeze, bn;
     double dropout; /* of the features in front of the head, in training passes */
+    int64_t copies; /* of the body, side by side, their features concatenated; 0 stands for 1 */
 } gn_model_options;
 
 extern const gn_option gn_model_option_table[];

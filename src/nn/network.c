@@ -22,6 +22,7 @@ struct gn_network {
     gn_mode body_mode;
     float *masks; /* [batch][features] of model.dropout: 0 or 1 / (1 - rate); NULL without it */
     bool drops;   /* in the present mode */
+    bool feature_gradient; /* is wanted also where the body does not train */
     uint64_t seed, step, place;
     float *spare_input;  /* of mixed inputs; NULL before the first */
     float *own_gradient; /* [batch][features] of losses that look at features; likewise */
@@ -55,7 +56,16 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
     gn_value input = n->architecture->wants_images
                          ? gn_input(graph, field->name, GN_FLOAT32, field->ndims, field->dims)
                          : gn_input(graph, field->name, GN_FLOAT32, 1, &numbers);
-    GN_TRY(gn_graph_finish(ctx, graph, n->architecture->body(graph, &n->options, input)));
+    gn_value features = -1;
+    for (int64_t i = 0; i < (n->options.copies > 1 ? n->options.copies : 1); i++) {
+        char prefix[GN_NAME_MAX] = "";
+        if (n->options.copies > 1)
+            snprintf(prefix, sizeof prefix, GN_COPY_PREFIX "%d.", (int)i);
+        gn_graph_set_prefix(graph, prefix);
+        gn_value copy = n->architecture->body(graph, &n->options, input);
+        features = i ? gn_concatenate(graph, features, copy) : copy;
+    }
+    GN_TRY(gn_graph_finish(ctx, graph, features));
     n->features = gn_graph_output_size(graph);
     return GERNE_OK;
 }
@@ -285,7 +295,8 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
                               &n->bodies[body_mode]));
     if (!n->heads[mode])
         GN_TRY(gn_program_new(ctx, n->graphs[GN_HEAD], n->store, n->batch, mode,
-                              mode != GN_MODE_INFER && body_mode != GN_MODE_INFER,
+                              mode != GN_MODE_INFER &&
+                                  (body_mode != GN_MODE_INFER || n->feature_gradient),
                               &n->heads[mode]));
     n->drops = mode != GN_MODE_INFER && n->options.dropout > 0;
     if (n->drops && !n->masks)
@@ -367,6 +378,11 @@ gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *n, bool accumulate)
 const float *gn_feature_gradient(const gn_network *n)
 {
     return gn_program_input_gradient(n->head, GN_FIELD_FEATURES);
+}
+
+void gn_network_want_feature_gradient(gn_network *n)
+{
+    n->feature_gradient = true;
 }
 
 gerne_status gn_network_expect_feature_loss(gerne_ctx *ctx, gn_network *n)

@@ -14,6 +14,9 @@ typedef struct gn_network gn_network;
 
 enum { GN_BODY, GN_HEAD }; /* the store's graphs */
 
+/* Tensors of model.copies bodies: "copy0.conv1.weight". */
+#define GN_COPY_PREFIX "copy"
+
 /* batch: samples of one pass. The options are copied; their texts and lists are lent. */
 GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           const gn_model_options *options, gn_sample_shape shape,
@@ -67,6 +70,10 @@ const float *gn_logits(const gn_network *network); /* [batch][classes] */
 float *gn_logit_gradient(gn_network *network); /* [batch][classes], to be filled */
 GERNE_CHECKED gerne_status gn_head_backward(gerne_ctx *ctx, gn_network *network, bool accumulate);
 const float *gn_feature_gradient(const gn_network *network); /* [batch][features], undropped */
+
+/* A head on features that another network makes: its backward passes give their gradient even
+ * though this network has no body to train. Before the first gn_network_set_mode. */
+void gn_network_want_feature_gradient(gn_network *network);
 
 /* For losses that look at features themselves: a gradient to be filled, zero at first, that the
  * next gn_body_backward adds to the head's. NULL where the body does not train. */

@@ -25,6 +25,14 @@ static gerne_status convert(gerne_ctx *ctx, const gn_weight *const *found, size_
     return GERNE_OK;
 }
 
+/* A file of one body goes into every copy of it. */
+static const char *name_in_file(const gn_weights *weights, const char *name)
+{
+    const char *dot = strchr(name, '.');
+    bool copy = strncmp(name, GN_COPY_PREFIX, strlen(GN_COPY_PREFIX)) == 0;
+    return copy && dot && !gn_weights_find(weights, name) ? dot + 1 : name;
+}
+
 static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *weights,
                          gn_arena *arena, gn_match *match)
 {
@@ -41,8 +49,9 @@ static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *
     size_t count = saved_parameters(store, indices);
     for (size_t i = 0; i < count; i++) {
         const gn_parameter *p = gn_store_parameter(store, indices[i]);
-        wanted[i] =
-            (gn_wanted){.name = p->name, .ndims = (size_t)p->ndims, .is_head = p->graph == GN_HEAD};
+        wanted[i] = (gn_wanted){.name = name_in_file(weights, p->name),
+                                .ndims = (size_t)p->ndims,
+                                .is_head = p->graph == GN_HEAD};
         memcpy(wanted[i].dims, p->dims, sizeof p->dims);
     }
     GN_TRY(gn_weights_match(ctx, weights, wanted, count, found, match));

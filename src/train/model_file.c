@@ -13,7 +13,7 @@ static const char version_key[] = "gerne", method_key[] = "method", model_key[] 
                   attributes_key[] = "attribute_names", pixels_key[] = "normalization",
                   rows_key[] = "standardization";
 
-enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24 };
+enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8 };
 
 struct gn_model_file {
     gn_arena *arena;
@@ -115,6 +115,8 @@ static json_t *model_json(const gn_model_options *model)
     json_object_set_new(json, "hidden", hidden);
     set_choice(json, "variant", model->variant);
     set_choice(json, "stem", model->stem);
+    if (model->copies > 1)
+        json_object_set_new(json, "copies", json_integer(model->copies));
     return json;
 }
 
@@ -240,6 +242,9 @@ static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t
             return bad(ctx, file, model_key);
     }
     model->hidden = (gn_ints){widths, n};
+    model->copies = json_integer_value(json_object_get(json, "copies")); /* absent: 0 */
+    if (model->copies < 0 || model->copies > COPIES_MAX)
+        return bad(ctx, file, model_key);
     return GERNE_OK;
 }
 

@@ -341,6 +341,7 @@ gerne_status gn_run_head_forward(gn_run *run, int i, const float *features, size
                                  const float **logits)
 {
     gn_network *network = gn_run_network(run, i);
+    GN_TRY(gn_network_set_mode(run->ctx, network, GN_MODE_TRAIN));
     GN_TRY(gn_head_forward_rows(run->ctx, network, features, count));
     *logits = gn_logits(network);
     return GERNE_OK;

@@ -66,8 +66,13 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
     gn_model_options model = stage->models[i].arch ? stage->models[i] : t->model;
     if (stage->head_only)
         model.freeze = GN_FREEZE_BODY;
-    GN_TRY(gn_network_new(ctx, t->device, &model, gn_dataset_shape(t->input.data),
-                          (int64_t)t->run.classes, pass_size(t), &t->now.networks[i]));
+    gn_sample_shape shape = gn_dataset_shape(t->input.data);
+    if (stage->on_features[i])
+        shape = gn_features_shape(gn_network_feature_count(t->now.networks[0]));
+    GN_TRY(gn_network_new(ctx, t->device, &model, shape, (int64_t)t->run.classes, pass_size(t),
+                          &t->now.networks[i]));
+    if (stage->on_features[i])
+        gn_network_want_feature_gradient(t->now.networks[i]);
     GN_TRY(gn_network_initialize(ctx, t->now.networks[i], seed_of(t, i)));
     return model.weights ? gn_network_load(ctx, t->now.networks[i], model.weights, NULL) : GERNE_OK;
 }

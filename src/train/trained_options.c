@@ -26,7 +26,7 @@ static const gn_option precision_table[] = {
 
 /* The keys that say which network it is. */
 static const char *const model_keys[] = {"model.arch", "model.hidden", "model.variant",
-                                         "model.stem"};
+                                         "model.stem", "model.copies"};
 
 static bool starts_with(const char *text, const char *prefix)
 {

@@ -131,6 +131,19 @@ static gn_value add_relu(gn_graph *g)
     return gn_average_all(g, y);
 }
 
+static gn_value concatenate(gn_graph *g)
+{
+    gn_value x = gn_linear(g, features(g, 37), "fc1", 9, true);
+    gn_value y = gn_linear(g, x, "fc2", 5, true); /* x has two consumers */
+    return gn_linear(g, gn_concatenate(g, x, y), "fc3", 7, false);
+}
+
+static gn_value concatenate_inputs(gn_graph *g)
+{
+    gn_value x = features(g, 37);
+    return gn_concatenate(g, gn_linear(g, x, "fc", 16, false), x);
+}
+
 static gn_value linear_of_sequence(gn_graph *g)
 {
     return gn_linear(g, gn_linear(g, sequence(g), "fc1", 9, true), "fc2", 7, false);
@@ -177,6 +190,8 @@ static const struct layer_case {
     {"max pooling", max_pool},
     {"averaging", average_all},
     {"addition with relu", add_relu},
+    {"concatenation", concatenate},
+    {"concatenation with an input", concatenate_inputs},
     {"linear of a sequence", linear_of_sequence},
     {"addition of sequences", add_relu_of_sequences},
     {"two inputs", two_inputs},

@@ -204,7 +204,60 @@ def denetdm():
     return {"loss": np.array(losses), "L_distillation": np.array(others)}
 
 
-CASES = {"lc": lambda: lc("mv"), "lc-mv_batch": lambda: lc("mv_batch"), "denetdm": denetdm}
+def dfa():
+    """Both encoders, swapped features from step 5 on, the rate cut every three steps from step 4."""
+    e_i = Layers(0, [INPUTS, 10, 6], "copy0.")
+    e_b = Layers(0, [INPUTS, 10, 6], "copy1.")
+    c_i, c_b = Head(0, "fc3", 12), Head(1, "fc1", 12)
+    opts = [torch.optim.Adam(e_i.p + c_i.p, lr=1e-2), torch.optim.Adam(e_b.p + c_b.p, lr=1e-2)]
+    t_swap, period, gamma, rho = 3, 3, 0.5, 0.7
+    lam_swap, lam_dis, lam_swap_b = 0.5, 10, 8
+    means = {"b": np.zeros(SAMPLES), "d": np.zeros(SAMPLES)}
+    seen = np.zeros(SAMPLES, dtype=bool)
+    labels = np.array([label(s) for s in range(SAMPLES)])
+    losses, others = [], []
+
+    def both(z, z_other):
+        return torch.cat([z, z_other], 1)
+
+    for k in range(STEPS):
+        indices, x, y = batch(k)
+        z_i, z_b = e_i(x), e_b(x)
+        p_i, p_b = c_i(both(z_i, z_b.detach())), c_b(both(z_i.detach(), z_b))
+        ce_i = F.cross_entropy(p_i, y, reduction="none")
+        ce_b = F.cross_entropy(p_b, y, reduction="none").detach()
+        for i, s in enumerate(indices):
+            for name, ce in (("b", ce_b), ("d", ce_i.detach())):
+                old = rho * means[name][s] if seen[s] else 0
+                means[name][s] = old + (1 - (rho if seen[s] else 0)) * ce[i].item()
+            seen[s] = True
+        relative = {}
+        for name, table in means.items():
+            largest = np.array([table[labels == c].max() for c in range(CLASSES)])
+            relative[name] = table[indices] / largest[labels[indices]]
+        w = torch.from_numpy(relative["b"] / (relative["b"] + relative["d"] + 1e-8))
+        of_i = (w * ce_i).mean()
+        of_b = lam_dis * gce(p_b, y).mean()
+        if k > t_swap:
+            partner = list(range(BATCH))
+            Stream(k).shuffle(partner)
+            z_swap, y_swap = z_b[partner], y[partner]
+            swapped = F.cross_entropy(c_i(both(z_i, z_swap.detach())), y, reduction="none")
+            of_i = of_i + lam_swap * (w * swapped).mean()
+            of_b = of_b + lam_swap * lam_swap_b * gce(c_b(both(z_i.detach(), z_swap)), y_swap).mean()
+        for opt in opts:
+            opt.zero_grad()
+            opt.param_groups[0]["lr"] = 1e-2 * (gamma**((k - t_swap) // period) if k >= t_swap else 1)
+        (of_i + of_b).backward()
+        for opt in opts:
+            opt.step()
+        losses.append(of_i.item())
+        others.append(of_b.item())
+    return {"loss": np.array(losses), "L_biased": np.array(others)}
+
+
+CASES = {"lc": lambda: lc("mv"), "lc-mv_batch": lambda: lc("mv_batch"), "denetdm": denetdm,
+         "dfa": dfa}
 
 
 def main():

@@ -23,6 +23,14 @@ static const golden_case cases[] = {
      1,
      {"loss", "L_distillation"},
      {{"method.shallow_hidden", "9,6"}, {"method.deep_hidden", "8,7,6"}, {"method.w_d", "0.5"}}},
+    {"dfa",
+     "dfa",
+     0,
+     {"loss", "L_biased"},
+     {{"method.swap_share", "0.3"},
+      {"method.lr_share", "0.3"},
+      {"method.lambda_swap", "0.5"},
+      {"method.lambda_swap_b", "8"}}},
 };
 
 static void ten_steps_are_those_of_pytorch(void **state)

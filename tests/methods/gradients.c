@@ -257,10 +257,10 @@ gerne_status __wrap_gn_run_head_backward(gn_run *run, int i, const gn_loss *loss
 gerne_status __wrap_gn_run_body_backward(gn_run *run, int i, const float *upstream, size_t count,
                                          bool accumulate)
 {
-    if (!checking)
-        return __real_gn_run_body_backward(run, i, upstream, count, accumulate);
     gn_network *network = gn_run_network(run, i);
     gn_block block = gn_store_part(gn_network_store(network), GN_BODY);
+    if (!checking || block.size == 0) /* a linear network has no body */
+        return __real_gn_run_body_backward(run, i, upstream, count, accumulate);
     const objective o = {.run = run,
                          .network = network,
                          .batch = in_body[i],

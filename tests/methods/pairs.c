@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "methods/denetdm.h"
+#include "methods/dfa.h"
 #include "methods/lc.h"
 
 /* ---- LC ---- */
@@ -167,6 +168,34 @@ static void distillation_by_hand(void **state)
     assert_near(gradient[3], 0, 1e-5);
 }
 
+/* ---- DFA ---- */
+
+static void dfa_swaps_bias_features(void **state)
+{
+    (void)state;
+    /* Rows [z_i; z_b] of width 1 + 1; 0 gets the bias of 2, 1 that of 0, 2 that of 1. */
+    const float features[] = {1, 10, 2, 20, 3, 30};
+    const uint32_t partner[] = {2, 0, 1};
+    float swapped[6];
+    gn_dfa_swap(features, 3, 1, partner, swapped);
+    assert_close(swapped, ((const float[]){1, 30, 2, 10, 3, 20}), 6, 0);
+}
+
+static void dfa_stops_gradients(void **state)
+{
+    (void)state;
+    const float gradient[] = {1, 10, 2, 20, 3, 30};
+    const uint32_t partner[] = {2, 0, 1};
+    float sum[6] = {100};
+    /* The intrinsic half to its own sample, the bias half to the sample it was taken from. */
+    gn_dfa_collect(gradient, 3, 1, GN_DFA_INTRINSIC, NULL, sum);
+    assert_close(sum, ((const float[]){101, 0, 2, 0, 3, 0}), 6, 0);
+    gn_dfa_collect(gradient, 3, 1, GN_DFA_BIAS, partner, sum);
+    assert_close(sum, ((const float[]){101, 20, 2, 30, 3, 10}), 6, 0);
+    gn_dfa_collect(gradient, 3, 1, GN_DFA_BIAS, NULL, sum);
+    assert_close(sum, ((const float[]){101, 30, 2, 50, 3, 40}), 6, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +207,8 @@ int main(void)
         cmocka_unit_test(lc_partners_conflict_where_they_can),
         cmocka_unit_test(lc_loss_is_that_of_corrected_logits),
         cmocka_unit_test(distillation_by_hand),
+        cmocka_unit_test(dfa_swaps_bias_features),
+        cmocka_unit_test(dfa_stops_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
