@@ -1,0 +1,203 @@
+/* Heads that are fitted to features: subsets, penalties and fits against numbers worked out by
+ * hand. */
+#include "testing.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "methods/dfr_fit.h"
+#include "nn/logistic.h"
+#include "nn/loss.h"
+
+enum { MANY = 64 };
+
+/* ---- subsets ---- */
+
+static void balanced_subsets_have_the_smallest_group_of_each(void **state)
+{
+    (void)state;
+    /* Groups of 5, 2, 0 and 3 samples: 2 of each that is not empty. */
+    const int32_t group[] = {0, 0, 0, 0, 0, 1, 1, 3, 3, 3};
+    const gn_grouped samples = {group, 10, 4};
+    size_t sizes[4];
+    uint32_t list[10];
+    assert_int_equal(gn_smallest_group(&samples, sizes), 2);
+    bool differs = false;
+    uint32_t first[10] = {0};
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        size_t counts[4] = {0};
+        gn_permutation order = gn_permutation_at(10, seed, GN_RNG_METHOD, 0, 0);
+        assert_int_equal(gn_balanced_subset(&samples, &order, 2, sizes, list), 6);
+        for (size_t i = 0; i < 6; i++) {
+            counts[group[list[i]]]++;
+            for (size_t j = 0; j < i; j++)
+                assert_int_not_equal(list[i], list[j]);
+        }
+        assert_int_equal(counts[0], 2);
+        assert_int_equal(counts[1], 2);
+        assert_int_equal(counts[3], 2);
+        differs = differs || (seed && memcmp(first, list, 6 * sizeof *list) != 0);
+        memcpy(first, list, 6 * sizeof *list);
+    }
+    assert_true(differs);
+}
+
+static void shares_are_taken_from_every_group(void **state)
+{
+    (void)state;
+    /* floor(0.2 * 10) = 2 of the first group, floor(0.2 * 5) = 1 of the second, 0 of four. */
+    int32_t group[19];
+    for (int i = 0; i < 19; i++)
+        group[i] = i < 10 ? 0 : i < 15 ? 1 : 2;
+    const gn_grouped samples = {group, 19, 3};
+    gn_permutation order = gn_permutation_at(19, 1, GN_RNG_METHOD, 0, 0);
+    size_t sizes[3], counts[3] = {0};
+    bool taken[19];
+    gn_take_share(&samples, &order, 0.2, sizes, taken);
+    for (int i = 0; i < 19; i++)
+        counts[group[i]] += taken[i];
+    assert_int_equal(counts[0], 2);
+    assert_int_equal(counts[1], 1);
+    assert_int_equal(counts[2], 0);
+}
+
+/* ---- heads ---- */
+
+static void the_l1_subgradient_is_the_sign(void **state)
+{
+    (void)state;
+    const float w[] = {2, -0.5f, 0, 1e-8f};
+    float gradient[] = {1, 1, 1, 1};
+    assert_near(gn_l1_penalty(w, 4, 0.1, gradient), 0.25, 1e-7);
+    const float wanted[] = {1.1f, 0.9f, 1, 1.1f};
+    assert_close(gradient, wanted, 4, 1e-6);
+}
+
+static void head_gradients_are_those_of_the_loss(void **state)
+{
+    (void)state;
+    const float x[] = {1, 2, -1, 0.5f, 0, 3}, weights[] = {0.5f, 0.3f, 0.2f};
+    const int32_t y[] = {0, 1, 1};
+    const gn_featured samples = {x, y, 3, 2, 2};
+    float values[6] = {0.3f, -0.2f, 0.1f, 0.4f, 0.05f, -0.1f}, slopes[6], logits[6], losses[3];
+    const gn_linear_head head = {values, values + 4}, gradient = {slopes, slopes + 4};
+    gn_head_logits(&samples, &head, logits);
+    assert_near(logits[0], 0.3 - 0.4 + 0.05, 1e-6);
+    gn_head_loss(&samples, weights, logits, losses);
+    gn_head_gradient(&samples, logits, &gradient);
+    for (int i = 0; i < 6; i++) {
+        double ends[2];
+        float start = values[i];
+        for (int side = 0; side < 2; side++) {
+            values[i] = start + (side ? 1e-2f : -1e-2f);
+            gn_head_logits(&samples, &head, logits);
+            ends[side] = gn_head_loss(&samples, weights, logits, losses);
+        }
+        values[i] = start;
+        assert_near(slopes[i], (ends[1] - ends[0]) / 2e-2, 1e-4);
+    }
+}
+
+/* ---- logistic regression ---- */
+
+/* One feature x = s_i: min |w| + |b| + C n log(1 + exp(-w)) with b = 0 by symmetry. At the minimum
+ * 1 = C n / (1 + exp(w)), so w = log(C n - 1); w = 0 where C n <= 2. */
+static void logistic_fits_have_the_known_minimum(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    float x[MANY];
+    int32_t y[MANY];
+    double weights[2], bias[2];
+    for (int i = 0; i < MANY; i++) {
+        y[i] = i % 2;
+        x[i] = y[i] ? 1 : -1;
+    }
+    const gn_logistic_problem problem = {x, y, MANY, 1, 2};
+    assert_ok(ctx, gn_logistic_fit(ctx, &problem, 1, weights, bias));
+    assert_near(weights[1] - weights[0], log(MANY - 1), 1e-2);
+    assert_near(weights[1], -weights[0], 0);
+    assert_near(bias[1] - bias[0], 0, 1e-2);
+    assert_ok(ctx, gn_logistic_fit(ctx, &problem, 1.9 / MANY, weights, bias));
+    assert_near(weights[1], 0, 1e-6);
+    /* The first sample's class must not matter. */
+    const gn_logistic_problem other = {x + 1, y + 1, MANY - 2, 1, 2};
+    assert_ok(ctx, gn_logistic_fit(ctx, &other, 1, weights, bias));
+    assert_near(weights[1] - weights[0], log(MANY - 3), 1e-2);
+    gerne_ctx_close(ctx);
+}
+
+static void logistic_fits_of_three_classes_separate_them(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    float x[2 * MANY], logits[3 * MANY], w[6], b[3];
+    int32_t y[MANY];
+    double weights[6], bias[3];
+    for (int i = 0; i < MANY; i++) { /* the corners of a triangle */
+        y[i] = 2 - i % 3;
+        x[2 * i] = y[i] == 0 ? -2.0f : y[i] == 1 ? 2.0f : 0.0f;
+        x[2 * i + 1] = y[i] == 2 ? 2.0f : -1.0f;
+    }
+    const gn_logistic_problem problem = {x, y, MANY, 2, 3};
+    assert_ok(ctx, gn_logistic_fit(ctx, &problem, 1, weights, bias));
+    for (int i = 0; i < 6; i++)
+        w[i] = (float)weights[i];
+    for (int i = 0; i < 3; i++)
+        b[i] = (float)bias[i];
+    const gn_featured samples = {x, y, MANY, 2, 3};
+    gn_head_logits(&samples, &(gn_linear_head){w, b}, logits);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(gn_argmax_float(logits + 3 * i, 3), y[i]);
+    gerne_ctx_close(ctx);
+}
+
+/* Feature 0 is the class in every group (times 5, shifted by 100: the scale is folded back),
+ * feature 1 the attribute, which goes with the class in 28 of 32 samples of each class. */
+static void dfr_ignores_the_attribute(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    float x[2 * MANY], w[4], b[2], again[4];
+    int32_t y[MANY], group[MANY];
+    gn_stream noise = gn_stream_at(1, GN_RNG_TEST, 0, 0);
+    for (int i = 0; i < MANY; i++) {
+        y[i] = i % 2;
+        int a = i < 8 ? 1 - y[i] : y[i];
+        group[i] = 2 * y[i] + a;
+        x[2 * i] = 100 + 5 * (float)((2 * y[i] - 1) + 0.3 * gn_random_normal(&noise));
+        x[2 * i + 1] = (float)(2 * a - 1);
+    }
+    const gn_dfr_problem problem = {.samples = {x, y, MANY, 2, 2},
+                                    .groups = {group, MANY, 4},
+                                    .reference = x,
+                                    .reference_n = MANY,
+                                    .repeats = 5,
+                                    .seed = 3};
+    gn_dfr_outcome outcome;
+    float logits[2 * MANY];
+    assert_ok(ctx, gn_dfr_fit(ctx, &problem, &(gn_linear_head){w, b}, &outcome));
+    gn_head_logits(&problem.samples, &(gn_linear_head){w, b}, logits);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(gn_argmax_float(logits + 2 * i, 2), y[i]);
+    assert_near(outcome.held_wga, 1, 0);
+    assert_near(outcome.c, 1, 0);               /* the first of those that are equally good */
+    assert_true(fabsf(w[3]) < 0.5f * 5 * w[2]); /* by their deviations of 1 and 5 */
+    assert_ok(ctx, gn_dfr_fit(ctx, &problem, &(gn_linear_head){again, b}, &outcome));
+    assert_memory_equal(w, again, sizeof w);
+    gerne_ctx_close(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(balanced_subsets_have_the_smallest_group_of_each),
+        cmocka_unit_test(shares_are_taken_from_every_group),
+        cmocka_unit_test(the_l1_subgradient_is_the_sign),
+        cmocka_unit_test(head_gradients_are_those_of_the_loss),
+        cmocka_unit_test(logistic_fits_have_the_known_minimum),
+        cmocka_unit_test(logistic_fits_of_three_classes_separate_them),
+        cmocka_unit_test(dfr_ignores_the_attribute),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
