@@ -166,7 +166,7 @@ static gerne_status refit(gn_run *run)
     const dfr_state *state = run->state;
     size_t usual = given->split == ON_VALIDATION ? REPEATS_VALIDATION : REPEATS_TRAIN;
     gn_dfr_problem problem = {
-        .samples = {.y = run->y, .n = run->n, .width = gn_run_width(run, 0), run->classes},
+        .samples = {.y = run->y, .n = run->n, .width = run->width, run->classes},
         .groups = state->groups,
         .repeats = given->repeats ? (size_t)given->repeats : usual,
         .seed = run->seed,

@@ -103,6 +103,7 @@ typedef struct gn_run {
     const gerne_groups *expected; /* in check: sizes of the groups that the estimator will find;
                                      NULL when attributes are known or it cannot tell */
     bool known;                   /* method.attributes */
+    size_t width;                 /* of the features of the configured network */
     uint32_t per_class;           /* samples of each class in a batch by law */
     uint32_t batch;               /* samples of a plain batch */
     bool coupled;                 /* a batch must be run whole: batch normalisation trains */

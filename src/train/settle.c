@@ -165,6 +165,7 @@ static gerne_status settle_network(gn_trainer *t)
     GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
                           (int64_t)run->classes, 1, &probe));
     t->couples = run->coupled = gn_network_couples_samples(probe);
+    run->width = (size_t)gn_network_feature_count(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "methods/afr.h"
 #include "methods/dfr_fit.h"
 #include "nn/logistic.h"
 #include "nn/loss.h"
@@ -188,6 +189,44 @@ static void dfr_ignores_the_attribute(void **state)
     gerne_ctx_close(ctx);
 }
 
+/* ---- AFR ---- */
+
+static void afr_weighs_by_doubt_and_class(void **state)
+{
+    (void)state;
+    /* gamma = ln 4; p = 1/2, 1 (class 0, n/n_y = 3/2) and 0 (class 1, 3): 1/2 * 3/2, 1/4 * 3/2 and
+     * 1 * 3, so 6, 3 and 24 of 33. */
+    const float p[] = {0.5f, 0.5f, 1, 0, 1, 0};
+    const int32_t y[] = {0, 0, 1};
+    size_t sizes[2];
+    float weights[3];
+    gn_afr_weights(p, y, 3, 2, log(4), sizes, weights);
+    const float wanted[] = {6 / 33.0f, 3 / 33.0f, 24 / 33.0f};
+    assert_close(weights, wanted, 3, 1e-6);
+}
+
+static void afr_descends_from_the_anchor(void **state)
+{
+    (void)state;
+    /* One sample x = 1 of class 0, head 0: p = 1/2, gradient by logits (-1/2, 1/2). The anchor at
+     * w_0 = 1 pulls by 2 * 0.25 * (0 - 1) = -1/2. Gradients: w (-1, 1/2), b (-1/2, 1/2), length
+     * sqrt(7/4): clipped to 1. */
+    const float x[] = {1}, weight[] = {1};
+    const int32_t y[] = {0};
+    const gn_featured sample = {x, y, 1, 1, 2};
+    float at[2] = {1, 0}, zero[2] = {0, 0}, w[2] = {0, 0}, b[2] = {0, 0};
+    float w_gradient[2], b_gradient[2], logits[2], losses[1];
+    const gn_afr_scratch scratch = {{w_gradient, b_gradient}, logits, losses};
+    double value = gn_afr_step(&sample, weight, &(gn_linear_head){at, zero}, 0.25, 0.1,
+                               &(gn_linear_head){w, b}, &scratch);
+    assert_near(value, log(2) + 0.25, 1e-6);
+    double rate = 0.1 / sqrt(1.75);
+    assert_near(w[0], rate, 1e-6);
+    assert_near(w[1], -rate / 2, 1e-6);
+    assert_near(b[0], rate / 2, 1e-6);
+    assert_near(b[1], -rate / 2, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +237,8 @@ int main(void)
         cmocka_unit_test(logistic_fits_have_the_known_minimum),
         cmocka_unit_test(logistic_fits_of_three_classes_separate_them),
         cmocka_unit_test(dfr_ignores_the_attribute),
+        cmocka_unit_test(afr_weighs_by_doubt_and_class),
+        cmocka_unit_test(afr_descends_from_the_anchor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
