@@ -7,6 +7,7 @@
 
 #include "methods/afr.h"
 #include "methods/dfr_fit.h"
+#include "methods/self.h"
 #include "nn/logistic.h"
 #include "nn/loss.h"
 
@@ -227,6 +228,32 @@ static void afr_descends_from_the_anchor(void **state)
     assert_near(b[1], -rate / 2, 1e-6);
 }
 
+/* ---- SELF ---- */
+
+static void self_scores_disagreement(void **state)
+{
+    (void)state;
+    /* KL((1/2, 1/2) || (1/4, 3/4)) = 1/2 ln 2 + 1/2 ln(2/3) = 1/2 ln(4/3); KL(p || p) = 0;
+     * KL((1, 0) || (1/4, 3/4)) = ln 4. All over two classes. */
+    const float early[] = {0.5f, 0.5f, 0.25f, 0.75f, 1, 0},
+                final[] = {0.25f, 0.75f, 0.25f, 0.75f, 0.25f, 0.75f};
+    float scores[3];
+    gn_disagreement(early, final, 3, 2, scores);
+    assert_near(scores[0], log(4.0 / 3) / 4, 1e-6);
+    assert_near(scores[1], 0, 1e-7);
+    assert_near(scores[2], log(4) / 2, 1e-6);
+}
+
+static void self_takes_the_highest_scores(void **state)
+{
+    (void)state;
+    const float scores[] = {1, 5, 3, 5, 0, 2};
+    uint32_t items[] = {0, 2, 3, 4, 1};
+    const uint32_t wanted[] = {1, 3, 2, 0, 4};
+    gn_highest_first(scores, items, 5);
+    assert_memory_equal(items, wanted, sizeof wanted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +266,8 @@ int main(void)
         cmocka_unit_test(dfr_ignores_the_attribute),
         cmocka_unit_test(afr_weighs_by_doubt_and_class),
         cmocka_unit_test(afr_descends_from_the_anchor),
+        cmocka_unit_test(self_scores_disagreement),
+        cmocka_unit_test(self_takes_the_highest_scores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
