@@ -7,14 +7,27 @@
 extern const gn_method gn_method_erm, gn_method_resampling, gn_method_gerne, gn_method_sw,
     gn_method_groupdro, gn_method_lff, gn_method_jtt, gn_method_reweight, gn_method_sqrt_reweight,
     gn_method_cbloss, gn_method_crt, gn_method_reweight_crt, gn_method_dfr, gn_method_afr,
-    gn_method_self;
+    gn_method_self, gn_method_pde;
 extern const gn_method gn_estimator_biased;
 
 const gn_method *const gn_methods[] = {
-    &gn_method_gerne,         &gn_method_erm,    &gn_method_resampling, &gn_method_sw,
-    &gn_method_groupdro,      &gn_method_lff,    &gn_method_jtt,        &gn_method_reweight,
-    &gn_method_sqrt_reweight, &gn_method_cbloss, &gn_method_crt,        &gn_method_reweight_crt,
-    &gn_method_dfr,           &gn_method_afr,    &gn_method_self,       NULL,
+    &gn_method_gerne,
+    &gn_method_erm,
+    &gn_method_resampling,
+    &gn_method_sw,
+    &gn_method_groupdro,
+    &gn_method_lff,
+    &gn_method_jtt,
+    &gn_method_reweight,
+    &gn_method_sqrt_reweight,
+    &gn_method_cbloss,
+    &gn_method_crt,
+    &gn_method_reweight_crt,
+    &gn_method_dfr,
+    &gn_method_afr,
+    &gn_method_self,
+    &gn_method_pde,
+    NULL,
 };
 
 const gn_method *const gn_estimators[] = {

@@ -1,5 +1,5 @@
-/* Heads that are fitted to features: subsets, penalties and fits against numbers worked out by
- * hand. */
+/* Heads that are fitted to features, and subsets of the data: subsets, penalties, fits and
+ * schedules against numbers worked out by hand. */
 #include "testing.h"
 
 #include <math.h>
@@ -7,6 +7,7 @@
 
 #include "methods/afr.h"
 #include "methods/dfr_fit.h"
+#include "methods/pde.h"
 #include "methods/self.h"
 #include "nn/logistic.h"
 #include "nn/loss.h"
@@ -254,6 +255,35 @@ static void self_takes_the_highest_scores(void **state)
     assert_memory_equal(items, wanted, sizeof wanted);
 }
 
+/* ---- PDE ---- */
+
+static void pde_grows_by_schedule(void **state)
+{
+    (void)state;
+    /* 8 samples in batches of 4: 3 epochs of 2 steps. Then 8 + 5 = 13: 2 epochs of 3 steps; then
+     * 15, all there are: 3 steps an epoch for good. */
+    const gn_growth growth = {
+        .first = 8, .added = 5, .all = 15, .warm_up = 3, .every = 2, .batch = 4};
+    const struct {
+        int64_t k, growths, epoch, step;
+        size_t size;
+    } wanted[] = {{0, 0, 0, 0, 8},   {5, 0, 2, 1, 8},   {6, 1, 3, 0, 13},  {11, 1, 4, 2, 13},
+                  {12, 2, 5, 0, 15}, {18, 2, 7, 0, 15}, {31, 2, 11, 1, 15}};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        gn_growth_place place = gn_growth_at(&growth, wanted[i].k);
+        assert_int_equal(place.growths, wanted[i].growths);
+        assert_int_equal(place.size, wanted[i].size);
+        assert_int_equal(place.epoch, wanted[i].epoch);
+        assert_int_equal(place.step, wanted[i].step);
+    }
+    /* A set smaller than a batch has epochs of one step. */
+    const gn_growth small = {
+        .first = 3, .added = 1, .all = 9, .warm_up = 2, .every = 1, .batch = 4};
+    assert_int_equal(gn_growth_at(&small, 1).size, 3);
+    assert_int_equal(gn_growth_at(&small, 2).size, 4);
+    assert_int_equal(gn_growth_at(&small, 3).size, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +298,7 @@ int main(void)
         cmocka_unit_test(afr_descends_from_the_anchor),
         cmocka_unit_test(self_scores_disagreement),
         cmocka_unit_test(self_takes_the_highest_scores),
+        cmocka_unit_test(pde_grows_by_schedule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
