@@ -28,7 +28,11 @@
     X(mat)                                                                                         \
     X(ula)                                                                                         \
     X(cnc)                                                                                         \
-    X(dfa)
+    X(dfa)                                                                                         \
+    X(dfr)                                                                                         \
+    X(afr)                                                                                         \
+    X(self)                                                                                        \
+    X(pde)
 
 #define ESTIMATORS(X)                                                                              \
     X(biased)                                                                                      \

@@ -120,6 +120,7 @@ typedef struct gn_run {
                                       NULL when attributes are known or it cannot tell */
     bool known;                    /* method.attributes */
     const gn_model_options *model; /* as configured */
+    size_t width;                  /* of the features of the configured network */
     uint32_t per_class;            /* samples of each class in a batch by law */
     uint32_t batch;                /* samples of a plain batch */
     bool coupled;                  /* a batch must be run whole: batch normalisation trains */

@@ -169,6 +169,7 @@ static gerne_status settle_network(gn_trainer *t)
                           (int64_t)run->classes, 1, &probe));
     run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
+    run->width = (size_t)gn_network_feature_count(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
