@@ -235,7 +235,7 @@ static void test_cells(void **state)
     assert_string_equal(s->reason, "C-MNIST is not in '/nowhere/mnist'");
     assert_non_null(strstr(s->hint, "gerne data fetch mnist"));
     assert_near(s->paper.mean, 77.79, 1e-12);
-    assert_int_equal(find(&cells, "c-mnist/1/unknown/dfa")->state, GN_CELL_NOT_BUILT);
+    assert_int_equal(find(&cells, "c-mnist/1/unknown/dfa")->state, GN_CELL_NO_CONFIGURATION);
     gn_cells_free(&cells);
 
     /* The witness makes the data present. */

@@ -51,7 +51,7 @@ static fixture *open_feed(void)
     assert_ok(f.ctx, gn_stage_enter(f.t));
     f.method = *f.t->run.method;
     f.method.plan = plan;
-    f.t->run.method = &f.method;
+    f.t->stages[0].owner = &f.method;
     assert_ok(f.ctx, gn_feed_new(&f.t->run, f.t->input.data, f.t->input.samples[GN_TRAIN].items, 1,
                                  &f.feed));
     return &f;

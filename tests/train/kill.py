@@ -21,6 +21,11 @@ KINDS = {
     "unknown": "--train.steps 75 --method.attributes unknown --method.t 0.02".split(),
     "lff": "--train.steps 100 --method.name lff --train.optimizer adam".split(),
     "dropout": "--train.steps 100 --model.dropout 0.4 --method.name groupdro".split(),
+    "crt": "--train.steps 60 --method.name crt".split(),
+    "dfr": "--train.steps 60 --method.name dfr --method.variant subpopbench".split(),
+    "afr": "--train.steps 60 --method.name afr --method.refit_steps 60 --method.lambda 0.1".split(),
+    "self": "--train.steps 60 --method.name self --method.refit_steps 60".split(),
+    "pde": "--train.steps 100 --method.name pde --method.warm_up 20 --method.every 2".split(),
     "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
     "mat": "--train.steps 40 --method.name mat --method.estimator_epochs 6 "
            "--method.estimator_lr 0.2 --data.ratio 0.1".split(),
