@@ -4,13 +4,16 @@
 #include "base/text.h"
 #include "methods/method.h"
 
-extern const gn_method gn_method_erm, gn_method_resampling, gn_method_gerne, gn_method_sw,
+extern const gn_method gn_method_gerne, gn_method_erm, gn_method_resampling, gn_method_sw,
     gn_method_groupdro, gn_method_lff, gn_method_jtt, gn_method_reweight, gn_method_sqrt_reweight,
-    gn_method_cbloss, gn_method_crt, gn_method_reweight_crt, gn_method_lc, gn_method_mat,
-    gn_method_ula, gn_method_cnc;
+    gn_method_cbloss, gn_method_bsoftmax, gn_method_focal, gn_method_resample, gn_method_mixup,
+    gn_method_lisa, gn_method_crt, gn_method_reweight_crt, gn_method_lc, gn_method_denetdm,
+    gn_method_mat, gn_method_ula, gn_method_cnc;
 extern const gn_method gn_estimator_biased, gn_estimator_jtt, gn_estimator_xrm, gn_estimator_mst,
     gn_estimator_ecs;
 
+/* A line each. */
+/* clang-format off */
 const gn_method *const gn_methods[] = {
     &gn_method_gerne,
     &gn_method_erm,
@@ -22,14 +25,21 @@ const gn_method *const gn_methods[] = {
     &gn_method_reweight,
     &gn_method_sqrt_reweight,
     &gn_method_cbloss,
+    &gn_method_bsoftmax,
+    &gn_method_focal,
+    &gn_method_resample,
+    &gn_method_mixup,
+    &gn_method_lisa,
     &gn_method_crt,
     &gn_method_reweight_crt,
     &gn_method_lc,
+    &gn_method_denetdm,
     &gn_method_mat,
     &gn_method_ula,
     &gn_method_cnc,
     NULL,
 };
+/* clang-format on */
 
 const gn_method *const gn_estimators[] = {
     &gn_estimator_biased, &gn_estimator_jtt, &gn_estimator_xrm,

@@ -51,11 +51,13 @@ typedef enum gn_keep {
     GN_KEEP_BALANCED_ACC, /* the best class-balanced accuracy on validation */
 } gn_keep;
 
-/* What network 0 starts from. */
+/* What a network starts from; "previous" are the kept weights of the stage before. */
 typedef enum gn_start {
-    GN_START_CONFIGURED,   /* model.weights, or fresh weights */
-    GN_START_PREVIOUS,     /* the kept weights of the stage before */
-    GN_START_PREVIOUS_BODY /* their body; the head is fresh */
+    GN_START_CONFIGURED,        /* model.weights, or fresh weights */
+    GN_START_PREVIOUS,          /* the previous network of this index */
+    GN_START_PREVIOUS_BODY,     /* its body; the head is fresh */
+    GN_START_PREVIOUS_HEAD,     /* its head; the body is as configured */
+    GN_START_PREVIOUS_PREDICTOR /* the previous network 0, whatever the index of this one */
 } gn_start;
 
 typedef struct gn_method gn_method;
@@ -69,9 +71,10 @@ typedef struct gn_stage {
     double epochs;                  /* budget; 0: that of the run */
     double share;                   /* when above 0: this share of the run's budget instead */
     int networks;                   /* that train; network 0 predicts */
-    const gn_model_options *models[GN_NETWORKS_MAX]; /* NULL: as configured; lent */
-    gn_start start;                                  /* of network 0 */
-    bool head_only;     /* bodies do not train; they run in inference mode */
+    gn_model_options models[GN_NETWORKS_MAX]; /* arch NULL: as configured */
+    gn_start start;                           /* of network 0 */
+    gn_start others[GN_NETWORKS_MAX];         /* of the networks after it, by their index */
+    bool head_only;                           /* bodies do not train; they run in inference mode */
     bool on_validation; /* trains on the validation split: run->n, y, a are its */
     gn_keep keep;
     const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
@@ -100,18 +103,19 @@ typedef struct gn_run {
     const int32_t *y, *a;  /* [n]; a is 0 everywhere when attributes are unknown */
     const int32_t *true_a; /* [n], or NULL when the data has no attributes; for reports */
     uint32_t true_attributes;
-    const gerne_groups *groups;   /* of y and a */
-    const gerne_groups *expected; /* in check: sizes of the groups that the estimator will find;
-                                     NULL when attributes are known or it cannot tell */
-    bool known;                   /* method.attributes */
-    uint32_t per_class;           /* samples of each class in a batch by law */
-    uint32_t batch;               /* samples of a plain batch */
-    bool coupled;                 /* a batch must be run whole: batch normalisation trains */
-    bool fixed;                   /* a sample's forward pass is always the same: no augmentation,
-                                     no dropout */
-    bool concatenate;             /* coupled batches run as one: model.bn concat */
-    bool pictures;                /* samples are pixels, not features */
-    bool diagnose;                /* this step: log norms and cosine of gradients, if it has two */
+    const gerne_groups *groups;    /* of y and a */
+    const gerne_groups *expected;  /* in check: sizes of the groups that the estimator will find;
+                                      NULL when attributes are known or it cannot tell */
+    bool known;                    /* method.attributes */
+    const gn_model_options *model; /* as configured */
+    uint32_t per_class;            /* samples of each class in a batch by law */
+    uint32_t batch;                /* samples of a plain batch */
+    bool coupled;                  /* a batch must be run whole: batch normalisation trains */
+    bool fixed;                    /* a sample's forward pass is always the same: no augmentation,
+                                      no dropout */
+    bool concatenate;              /* coupled batches run as one: model.bn concat */
+    bool pictures;                 /* samples are pixels, not features */
+    bool diagnose;                 /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
     int64_t steps; /* of this stage */
@@ -260,6 +264,9 @@ gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set);
 GERNE_CHECKED gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits,
                                         float *features);
 size_t gn_run_width(gn_run *run, int i); /* of the features of network i */
+/* The same of a network that does not exist yet, for checks. */
+GERNE_CHECKED gerne_status gn_run_model_width(gn_run *run, const gn_model_options *model,
+                                              size_t *width);
 
 /* The head of network i: [classes][width] and [classes], in plain order. */
 GERNE_CHECKED gerne_status gn_run_get_head(gn_run *run, int i, float *weights, float *bias);
@@ -277,10 +284,10 @@ GERNE_CHECKED gerne_status gn_run_body_forward(gn_run *run, int i, gn_minibatch 
 /* Forward of the head; rows after the batch's samples are ignored. logits [count][classes]. */
 GERNE_CHECKED gerne_status gn_run_head_forward(gn_run *run, int i, const float *features,
                                                size_t count, const float **logits);
-/* Backward of the last head_forward; *feature_gradient [count][width] is borrowed, NULL when bodies
- * do not train. */
-GERNE_CHECKED gerne_status gn_run_head_backward(gn_run *run, int i, const float *logit_gradient,
-                                                size_t count, bool accumulate,
+/* Backward of the last head_forward: the gradient of a loss. losses [count] or NULL;
+ * *feature_gradient [count][width] is borrowed, NULL when bodies do not train. */
+GERNE_CHECKED gerne_status gn_run_head_backward(gn_run *run, int i, const gn_loss *loss,
+                                                size_t count, bool accumulate, float *losses,
                                                 const float **feature_gradient);
 GERNE_CHECKED gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradient,
                                                 size_t count, bool accumulate);

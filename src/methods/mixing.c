@@ -2,6 +2,16 @@
 
 #include <math.h>
 
+gerne_status gn_check_pairs(gn_run *run)
+{
+    if (run->batch >= 2)
+        return GERNE_OK;
+    gn_fail(run->ctx, GERNE_EUSAGE, "method '%s' mixes samples of a batch, and a batch has one",
+            run->method->name);
+    gn_hint(run->ctx, "raise --train.batch");
+    return GERNE_EUSAGE;
+}
+
 gerne_status gn_mixing_start(gn_run *run, size_t capacity, gn_mixing *mixing)
 {
     gn_minibatch *batch = &mixing->batch;

@@ -37,6 +37,9 @@ typedef struct gn_mixing {
     gn_minibatch batch;
 } gn_mixing;
 
+/* GERNE_EUSAGE when a batch has one sample, which has no partner; a method's check. */
+GERNE_CHECKED gerne_status gn_check_pairs(gn_run *run);
+
 /* capacity: samples of a mixed batch at most. */
 GERNE_CHECKED gerne_status gn_mixing_start(gn_run *run, size_t capacity, gn_mixing *mixing);
 

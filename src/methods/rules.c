@@ -41,6 +41,19 @@ float gn_lff_weight(float biased, float debiased)
     return (float)((double)biased / ((double)biased + (double)debiased + 1e-8));
 }
 
+float gn_focal_loss(float cross_entropy, double gamma)
+{
+    return (float)(pow(-expm1(-(double)cross_entropy), gamma) * (double)cross_entropy);
+}
+
+/* CE / (1 - p) is 1 where both vanish. */
+float gn_focal_slope(float cross_entropy, double gamma)
+{
+    double ce = (double)cross_entropy, rest = -expm1(-ce);
+    double ratio = rest > 0 ? ce / rest : 1;
+    return (float)(pow(rest, gamma) * (1 + gamma * exp(-ce) * ratio));
+}
+
 size_t gn_error_set(const float *logits, const int32_t *y, size_t n, size_t classes, uint32_t *list)
 {
     size_t count = 0;

@@ -29,6 +29,15 @@ void gn_class_maxima(const float *values, const int32_t *y, size_t n, size_t cla
 /* biased / (biased + debiased + 1e-8). */
 float gn_lff_weight(float biased, float debiased);
 
+/* ---- focal loss ---- */
+
+/* (1 - p)^gamma CE of a sample whose right class has probability p = exp(-CE). */
+float gn_focal_loss(float cross_entropy, double gamma);
+
+/* Its derivative by CE, the factor's own part included: (1 - p)^gamma + gamma p (1 - p)^(gamma - 1)
+ * CE. */
+float gn_focal_slope(float cross_entropy, double gamma);
+
 /* ---- JTT ---- */
 
 /* Fills list (room for n) with the samples whose arg max (lowest index on ties) is not their class;

@@ -185,6 +185,9 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
     gerne_status status = gn_evaluate(t, split, &p, &m);
     if (status == GERNE_OK && chooses)
         status = choose(t, split, &m, &t->at.best, &t->now.best, &better);
+    for (int i = 1; better && i < t->run.stage->networks; i++)
+        if (t->now.best_others[i].values)
+            gn_snapshot_take(&t->now.best_others[i], t->now.networks[i]);
     if (status == GERNE_OK && oracle)
         status = choose(t, split, &m, &t->at.oracle, &t->now.oracle, &ignored);
     if (status == GERNE_OK) {
@@ -224,8 +227,12 @@ gerne_status gn_evaluate_step(gn_trainer *t)
 
 void gn_load_kept(gn_trainer *t)
 {
-    if (t->run.stage->keep == GN_KEEP_LAST)
+    if (t->run.stage->keep == GN_KEEP_LAST) {
         gn_swap_average(t);
-    else
-        gn_snapshot_put(&t->now.best, t->now.networks[0]);
+        return;
+    }
+    gn_snapshot_put(&t->now.best, t->now.networks[0]);
+    for (int i = 1; i < t->run.stage->networks; i++)
+        if (t->now.best_others[i].values)
+            gn_snapshot_put(&t->now.best_others[i], t->now.networks[i]);
 }

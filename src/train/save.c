@@ -15,15 +15,15 @@ gerne_status gn_path_of(gn_trainer *t, const char *name, const char **out)
 /* Blocks in, or out: the one list of what a stage consists of. */
 typedef gerne_status block_fn(void *user, const char *name, void *bytes, size_t size);
 
-static gerne_status visit_snapshot(gn_trainer *t, const char *name, const gn_snapshot *s,
-                                   block_fn *visit, void *user)
+static gerne_status visit_snapshot(const gn_network *network, const char *name,
+                                   const gn_snapshot *s, block_fn *visit, void *user)
 {
     char full[GN_BLOCK_NAME];
     size_t statistics;
-    const gn_store *store = gn_network_store(t->now.networks[0]);
-    gn_store_statistics(store, &statistics);
     if (!s->values)
         return GERNE_OK;
+    const gn_store *store = gn_network_store(network);
+    gn_store_statistics(store, &statistics);
     snprintf(full, sizeof full, "%s values", name);
     GN_TRY(visit(user, full, s->values, gn_store_block(store).size * sizeof(float)));
     snprintf(full, sizeof full, "%s statistics", name);
@@ -53,8 +53,13 @@ static gerne_status visit_stage(gn_trainer *t, int64_t *steps, block_fn *visit, 
 {
     for (int i = 0; i < t->run.stage->networks; i++)
         GN_TRY(visit_network(t, i, &steps[i], visit, user));
-    GN_TRY(visit_snapshot(t, "best", &t->now.best, visit, user));
-    GN_TRY(visit_snapshot(t, "oracle", &t->now.oracle, visit, user));
+    GN_TRY(visit_snapshot(t->now.networks[0], "best", &t->now.best, visit, user));
+    GN_TRY(visit_snapshot(t->now.networks[0], "oracle", &t->now.oracle, visit, user));
+    for (int i = 1; i < t->run.stage->networks; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "best %d", i);
+        GN_TRY(visit_snapshot(t->now.networks[i], name, &t->now.best_others[i], visit, user));
+    }
     if (!t->now.average)
         return GERNE_OK;
     return visit(user, "average", t->now.average,

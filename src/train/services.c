@@ -257,6 +257,17 @@ size_t gn_run_width(gn_run *run, int i)
     return (size_t)gn_network_feature_count(gn_run_network(run, i));
 }
 
+gerne_status gn_run_model_width(gn_run *run, const gn_model_options *model, size_t *width)
+{
+    const gn_trainer *t = trainer_of(run);
+    gn_network *probe;
+    GN_TRY(gn_network_new(run->ctx, t->device, model, gn_dataset_shape(t->input.data),
+                          (int64_t)run->classes, 1, &probe));
+    *width = (size_t)gn_network_feature_count(probe);
+    gn_network_close(probe);
+    return GERNE_OK;
+}
+
 gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, float *features)
 {
     gn_trainer *t = trainer_of(run);
@@ -335,13 +346,18 @@ gerne_status gn_run_head_forward(gn_run *run, int i, const float *features, size
     return GERNE_OK;
 }
 
-gerne_status gn_run_head_backward(gn_run *run, int i, const float *logit_gradient, size_t count,
-                                  bool accumulate, const float **feature_gradient)
+gerne_status gn_run_head_backward(gn_run *run, int i, const gn_loss *loss, size_t count,
+                                  bool accumulate, float *losses, const float **feature_gradient)
 {
     gn_network *network = gn_run_network(run, i);
     size_t classes = run->classes, batch = (size_t)gn_network_batch(network);
     float *gradient = gn_logit_gradient(network);
-    memcpy(gradient, logit_gradient, count * classes * sizeof *gradient);
+    const gn_loss_part part = {.count = count,
+                               .classes = classes,
+                               .logits = gn_logits(network),
+                               .losses = losses,
+                               .logit_gradient = gradient};
+    loss->evaluate(loss->terms, &part);
     memset(gradient + count * classes, 0, (batch - count) * classes * sizeof *gradient);
     GN_TRY(gn_head_backward(run->ctx, network, accumulate));
     *feature_gradient = gn_feature_gradient(network);

@@ -165,6 +165,7 @@ static gerne_status settle_network(gn_trainer *t)
         t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
     GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
                           (int64_t)run->classes, 1, &probe));
+    run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;

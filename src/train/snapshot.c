@@ -79,16 +79,27 @@ gerne_status gn_plain_weights_take(gerne_ctx *ctx, const gn_network *network,
     return GERNE_OK;
 }
 
+/* "fc5.weight" of one network is "fc3.weight" of another when both are the head's. */
+static bool same_tensor(const gn_plain_weights *weights, int j, const gn_parameter *p)
+{
+    const char *theirs = weights->names[j], *ours = p->name;
+    bool head = p->graph == GN_HEAD;
+    if (weights->in_head[j] != head)
+        return false;
+    return strcmp(head ? strrchr(theirs, '.') : theirs, head ? strrchr(ours, '.') : ours) == 0;
+}
+
 gerne_status gn_plain_weights_put(gerne_ctx *ctx, const gn_plain_weights *weights,
-                                  gn_network *network, bool body_only)
+                                  gn_network *network, gn_weights_part part)
 {
     gn_store *store = gn_network_store(network);
     for (int i = 0; i < gn_store_count(store); i++) {
         const gn_parameter *p = gn_store_parameter(store, i);
-        if (p->role == GN_FIXED || (body_only && p->graph == GN_HEAD))
+        gn_weights_part of = p->graph == GN_HEAD ? GN_WEIGHTS_HEAD : GN_WEIGHTS_BODY;
+        if (p->role == GN_FIXED || (part != GN_WEIGHTS_ALL && part != of))
             continue;
         int j = 0;
-        while (j < weights->count && strcmp(weights->names[j], p->name) != 0)
+        while (j < weights->count && !same_tensor(weights, j, p))
             j++;
         if (j == weights->count || weights->sizes[j] != p->size)
             return gn_fail(ctx, GERNE_EINTERNAL, "the stage before has no such tensor: %s",

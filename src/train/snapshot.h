@@ -26,9 +26,11 @@ typedef struct gn_plain_weights {
 
 GERNE_CHECKED gerne_status gn_plain_weights_take(gerne_ctx *ctx, const gn_network *network,
                                                  gn_plain_weights *weights);
-/* GERNE_EINTERNAL when a tensor that is asked for has another size. */
+/* Heads match whatever they are called. GERNE_EINTERNAL when a tensor that is asked for has another
+ * size. */
+typedef enum gn_weights_part { GN_WEIGHTS_ALL, GN_WEIGHTS_BODY, GN_WEIGHTS_HEAD } gn_weights_part;
 GERNE_CHECKED gerne_status gn_plain_weights_put(gerne_ctx *ctx, const gn_plain_weights *weights,
-                                                gn_network *network, bool body_only);
+                                                gn_network *network, gn_weights_part part);
 void gn_plain_weights_free(gn_plain_weights *weights);
 
 #endif

@@ -63,7 +63,7 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
 {
     gerne_ctx *ctx = t->run.ctx;
     const gn_stage *stage = t->run.stage;
-    gn_model_options model = stage->models[i] ? *stage->models[i] : t->model;
+    gn_model_options model = stage->models[i].arch ? stage->models[i] : t->model;
     if (stage->head_only)
         model.freeze = GN_FREEZE_BODY;
     GN_TRY(gn_network_new(ctx, t->device, &model, gn_dataset_shape(t->input.data),
@@ -72,13 +72,35 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
     return model.weights ? gn_network_load(ctx, t->now.networks[i], model.weights, NULL) : GERNE_OK;
 }
 
-static gerne_status inherit(gn_trainer *t)
+static gerne_status inherit(gn_trainer *t, int i)
 {
-    const gn_stage *stage = t->run.stage;
-    if (stage->start == GN_START_CONFIGURED || t->resume)
+    gn_start start = i ? t->run.stage->others[i] : t->run.stage->start;
+    if (start == GN_START_CONFIGURED || t->resume)
         return GERNE_OK; /* a checkpoint brings all weights */
-    return gn_plain_weights_put(t->run.ctx, &t->inherited, t->now.networks[0],
-                                stage->start == GN_START_PREVIOUS_BODY);
+    const gn_plain_weights *from = &t->inherited[start == GN_START_PREVIOUS_PREDICTOR ? 0 : i];
+    gn_weights_part part = start == GN_START_PREVIOUS_BODY   ? GN_WEIGHTS_BODY
+                           : start == GN_START_PREVIOUS_HEAD ? GN_WEIGHTS_HEAD
+                                                             : GN_WEIGHTS_ALL;
+    return gn_plain_weights_put(t->run.ctx, from, t->now.networks[i], part);
+}
+
+gerne_status gn_stage_bequeath(gn_trainer *t)
+{
+    for (int i = 0; i < t->run.stage->networks; i++)
+        GN_TRY(gn_plain_weights_take(t->run.ctx, t->now.networks[i], &t->inherited[i]));
+    return GERNE_OK;
+}
+
+/* What the choice of a checkpoint keeps: network 0, and the others where a stage follows. */
+static gerne_status make_snapshots(gn_trainer *t)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    bool last = t->run.stage_index == t->stage_count - 1;
+    GN_TRY(gn_snapshot_new(ctx, t->now.networks[0], &t->now.best));
+    for (int i = 1; i < t->run.stage->networks && !last; i++)
+        GN_TRY(gn_snapshot_new(ctx, t->now.networks[i], &t->now.best_others[i]));
+    return t->config->train.log_test ? gn_snapshot_new(ctx, t->now.networks[0], &t->now.oracle)
+                                     : GERNE_OK;
 }
 
 static gerne_status make_network(gn_trainer *t, int i)
@@ -166,10 +188,9 @@ gerne_status gn_stage_enter(gn_trainer *t)
     t->now.optimizer_options.weight_decay *= run->stage->decay_factor;
     for (int i = 0; i < run->stage->networks; i++)
         GN_TRY(make_network(t, i));
-    GN_TRY(inherit(t));
-    GN_TRY(gn_snapshot_new(run->ctx, t->now.networks[0], &t->now.best));
-    if (t->config->train.log_test)
-        GN_TRY(gn_snapshot_new(run->ctx, t->now.networks[0], &t->now.oracle));
+    for (int i = 0; i < run->stage->networks; i++)
+        GN_TRY(inherit(t, i));
+    GN_TRY(make_snapshots(t));
     GN_TRY(make_average(t));
     const gn_inference_options inference = {.threads = gn_device_threads(t->device)};
     GN_TRY(gn_inference_new(run->ctx, t->now.networks[0], t->input.data, &inference,
@@ -188,6 +209,7 @@ void gn_stage_leave(gn_trainer *t)
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
         gn_optimizer_close(now->optimizers[i]);
         gn_network_close(now->networks[i]);
+        gn_snapshot_free(&now->best_others[i]);
     }
     for (size_t i = 0; i < now->sampler_count; i++)
         gerne_sampler_close(now->samplers[i]);

@@ -38,7 +38,7 @@ static gerne_status pass_stage(gn_trainer *t, bool *reused)
         return GERNE_OK;
     gn_load_kept(t);
     GN_TRY(save_stage_model(t));
-    GN_TRY(gn_plain_weights_take(t->run.ctx, t->now.networks[0], &t->inherited));
+    GN_TRY(gn_stage_bequeath(t));
     const gn_method *owner = t->run.stage->owner;
     return owner->finish ? owner->finish(&t->run) : GERNE_OK;
 }
@@ -96,7 +96,8 @@ void gn_trainer_close(gn_trainer *t)
         gn_sample_list_free(&t->input.samples[s]);
     gerne_groups_close(t->input.groups);
     gerne_groups_close(t->input.val_groups);
-    gn_plain_weights_free(&t->inherited);
+    for (int i = 0; i < GN_NETWORKS_MAX; i++)
+        gn_plain_weights_free(&t->inherited[i]);
     if (t->input.frozen)
         gn_frozen_close(t->input.frozen); /* data is its own */
     else

@@ -85,6 +85,7 @@ typedef struct gn_stage_parts {
     size_t sampler_count, group_count;
     float *average; /* of the weights of network 0, or NULL */
     gn_snapshot best, oracle;
+    gn_snapshot best_others[GN_NETWORKS_MAX]; /* networks 1.. at the best, where a stage follows */
     double step_loss;
     bool figures_full; /* the method logs more figures than GN_FIGURES_MAX */
 } gn_stage_parts;
@@ -116,8 +117,8 @@ typedef struct gn_trainer {
     gn_run_input input;
     gn_stage stages[GN_STAGES_MAX];
     int stage_count;
-    bool couples;               /* layers of the configured network couple samples in training */
-    gn_plain_weights inherited; /* what network 0 of the stage before has left */
+    bool couples; /* layers of the configured network couple samples in training */
+    gn_plain_weights inherited[GN_NETWORKS_MAX]; /* what the stage before has left */
     gn_stage_parts now;
     gn_reuse reuse;
     gn_table tables[GN_TABLES_MAX];
@@ -141,6 +142,8 @@ GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 /* stage.c */
 GERNE_CHECKED gerne_status gn_stage_enter(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
+/* The networks as they are, for a stage that starts from them. */
+GERNE_CHECKED gerne_status gn_stage_bequeath(gn_trainer *t);
 void gn_stage_leave(gn_trainer *t);
 
 /* evaluate.c */
@@ -149,7 +152,8 @@ GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predict
 /* The evaluation after a step: logs, and takes a snapshot when it is the best so far. */
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
 bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
-/* The kept checkpoint of this stage goes into network 0. */
+/* The kept checkpoint of this stage goes into network 0, and into the others where they are kept.
+ */
 void gn_load_kept(gn_trainer *t);
 
 /* average.c: train.average, the mean weights of network 0 */

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes tests/golden/methods/{lc}.safetensors: ten steps of methods that train two networks.
+"""Makes tests/golden/methods/*.safetensors: ten steps of methods that train two networks.
 
 Written from the formulas of the papers, in double precision. Inputs, labels, batches and initial
 weights are formulas, and random numbers are those of src/base/rng.h (Philox 4x64), written again
@@ -180,7 +180,31 @@ def lc(table_rule):
     return {"loss": np.array(losses), "L_biased": np.array(others)}
 
 
-CASES = {"lc": lambda: lc("mv"), "lc-mv_batch": lambda: lc("mv_batch")}
+def denetdm():
+    """The second stage: a new body beside the fixed deep one, taught by the shallow one."""
+    new, head = classifier(0, [10, 6])
+    deep = Layers(1, [INPUTS, 8, 7, 6])
+    teacher, teacher_head = classifier(2, [9, 6])
+    opt = torch.optim.Adam(new.p + head.p, lr=1e-2)
+    temperature, w_p, w_d = 2.0, 1.0, 0.5
+    losses, others = [], []
+    for k in range(STEPS):
+        _, x, y = batch(k)
+        z_d, z_b = new(x), deep(x).detach()
+        z_t = teacher_head(teacher(x)).detach()
+        of_sum = w_p * F.cross_entropy(head(z_d + z_b), y)
+        soft = F.softmax(z_t / temperature, 1)
+        log_p = F.log_softmax(head(z_d) / temperature, 1)
+        of_student = w_d * temperature**2 * -(soft * log_p).sum(1).mean()
+        opt.zero_grad()
+        (of_sum + of_student).backward()
+        opt.step()
+        losses.append((of_sum + of_student).item())
+        others.append(of_student.item())
+    return {"loss": np.array(losses), "L_distillation": np.array(others)}
+
+
+CASES = {"lc": lambda: lc("mv"), "lc-mv_batch": lambda: lc("mv_batch"), "denetdm": denetdm}
 
 
 def main():

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "methods/denetdm.h"
 #include "methods/lc.h"
 
 /* ---- LC ---- */
@@ -141,6 +142,31 @@ static void lc_loss_is_that_of_corrected_logits(void **state)
     assert_near(gradient[1], -0.75, 1e-5);
 }
 
+/* ---- DeNetDM ---- */
+
+static void distillation_by_hand(void **state)
+{
+    (void)state;
+    /* T = 2. Teacher 2 ln 3 and 0: softened 3/4, 1/4. Student 0 and 0: softened 1/2, 1/2.
+     * Loss: 4 ln 2. Gradient of the mean of two samples, weight 3: 3/2 * 2 * (1/2 - 3/4) = -3/4.
+     * The second student agrees with the teacher: gradient 0, loss 4 times the entropy. */
+    const float log3 = (float)(2 * log(3));
+    const float teacher[] = {log3, 0, log3, 0}, logits[] = {0, 0, log3 + 1, 1};
+    float losses[2], gradient[4];
+    const gn_distillation terms = {teacher, 2, 2, 3};
+    const gn_loss_part part = {
+        .count = 2, .classes = 2, .logits = logits, .losses = losses, .logit_gradient = gradient};
+    const gn_loss loss = gn_distillation_loss(&terms);
+    double entropy = -0.75 * log(0.75) - 0.25 * log(0.25);
+    assert_near(loss.evaluate(loss.terms, &part), 1.5 * (4 * log(2) + 4 * entropy), 1e-5);
+    assert_near(losses[0], 4 * log(2), 1e-5);
+    assert_near(losses[1], 4 * entropy, 1e-5);
+    assert_near(gradient[0], -0.75, 1e-5);
+    assert_near(gradient[1], 0.75, 1e-5);
+    assert_near(gradient[2], 0, 1e-5);
+    assert_near(gradient[3], 0, 1e-5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +177,7 @@ int main(void)
         cmocka_unit_test(lc_strength_grows),
         cmocka_unit_test(lc_partners_conflict_where_they_can),
         cmocka_unit_test(lc_loss_is_that_of_corrected_logits),
+        cmocka_unit_test(distillation_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

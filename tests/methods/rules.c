@@ -70,6 +70,31 @@ static void lff_looks_at_the_largest_of_the_class(void **state)
     assert_near(gn_lff_weight(0, 0), 0, 0);
 }
 
+static void focal_counts_easy_samples_less(void **state)
+{
+    (void)state;
+    /* p = 1/2, gamma = 2: 1/4 ln 2; slope 1/4 + 2 1/2 1/2 ln 2 */
+    assert_near(gn_focal_loss((float)log(2), 2), 0.25 * log(2), 1e-7);
+    assert_near(gn_focal_slope((float)log(2), 2), 0.25 + 0.5 * log(2), 1e-6);
+    assert_near(gn_focal_loss(1.5f, 0), 1.5, 0);
+    assert_near(gn_focal_slope(1.5f, 0), 1, 1e-7);
+}
+
+static void focal_differentiates_its_factor(void **state)
+{
+    (void)state;
+    const double gammas[] = {0.5, 1, 2, 5}, step = 1e-3;
+    for (int g = 0; g < 4; g++)
+        for (double ce = 0.05; ce < 4; ce += 0.35) {
+            double up = (double)gn_focal_loss((float)(ce + step), gammas[g]);
+            double down = (double)gn_focal_loss((float)(ce - step), gammas[g]);
+            assert_near(gn_focal_slope((float)ce, gammas[g]), (up - down) / (2 * step), 5e-4);
+        }
+    /* A sample that is certain: finite, also where (1 - p)^(gamma - 1) is not. */
+    assert_near(gn_focal_slope(0, 0.5), 0, 0);
+    assert_near(gn_focal_slope(1e-30f, 0.5), 1.5e-15, 1e-20);
+}
+
 static void jtt_finds_the_errors(void **state)
 {
     (void)state;
@@ -91,6 +116,8 @@ int main(void)
         cmocka_unit_test(gce_is_q_times_the_textbook_gradient),
         cmocka_unit_test(lff_takes_the_first_loss_as_it_is),
         cmocka_unit_test(lff_looks_at_the_largest_of_the_class),
+        cmocka_unit_test(focal_counts_easy_samples_less),
+        cmocka_unit_test(focal_differentiates_its_factor),
         cmocka_unit_test(jtt_finds_the_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
-/* Weights of groups by their sizes, worked out by hand from the papers' formulas. */
+/* Weights of groups and classes by their sizes, worked out by hand from the papers' formulas. */
 #include "testing.h"
 
 #include <math.h>
 
+#include "methods/bsoftmax.h"
 #include "methods/group_weights.h"
 
 enum { GROUPS = 4 };
@@ -75,6 +76,41 @@ static void empty_groups_have_no_weight(void **state)
     }
 }
 
+static void bsoftmax_knows_the_sizes_of_classes(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gerne_groups *groups;
+    const int64_t counts[GROUPS] = {3498, 184, 56, 1057};
+    float raise[2];
+    assert_ok(ctx, gerne_groups_from_counts(ctx, counts, 2, 2, &groups));
+    gn_log_class_sizes(groups, 2, 2, raise);
+    assert_near(raise[0], 8.2112118, 1e-6); /* ln 3682 */
+    assert_near(raise[1], 7.0148144, 1e-6); /* ln 1113 */
+    gerne_groups_close(groups);
+    gerne_ctx_close(ctx);
+}
+
+static void bsoftmax_corrects_the_training_logits(void **state)
+{
+    (void)state;
+    /* Equal logits, classes of 3 and 1 samples: p = 3/4 and 1/4. */
+    float raise[2] = {logf(3), 0}, room[2], losses[1], gradient[2];
+    const float logits[2] = {0.5f, 0.5f};
+    const int32_t labels[1] = {1};
+    const gn_raised_cross_entropy terms = {
+        .terms = {.labels = labels, .count = 1}, .raise = raise, .logits = room};
+    const gn_loss loss = gn_raised_cross_entropy_loss(&terms);
+    double value = loss.evaluate(loss.terms, &(gn_loss_part){.count = 1,
+                                                             .classes = 2,
+                                                             .logits = logits,
+                                                             .losses = losses,
+                                                             .logit_gradient = gradient});
+    assert_near(value, log(4), 1e-6);
+    assert_near(gradient[0], 0.75, 1e-6);
+    assert_near(gradient[1], -0.75, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +119,8 @@ int main(void)
         cmocka_unit_test(by_the_effective_number),
         cmocka_unit_test(large_groups_lose_their_weight_only_on_request),
         cmocka_unit_test(empty_groups_have_no_weight),
+        cmocka_unit_test(bsoftmax_knows_the_sizes_of_classes),
+        cmocka_unit_test(bsoftmax_corrects_the_training_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,85 @@
+/* bsoftmax.c - balanced softmax: in training every logit is raised by the logarithm of its class's
+ * size, so that the network itself need not know which classes are frequent. It looks at classes
+ * alone, also where attributes are known. */
+#include "methods/bsoftmax.h"
+
+#include <math.h>
+
+#include "methods/weighted.h"
+
+typedef struct bsoftmax_state {
+    const gerne_sampler *sampler;
+    gn_raised_cross_entropy raised;
+} bsoftmax_state;
+
+void gn_log_class_sizes(const gerne_groups *groups, uint32_t classes, uint32_t attributes,
+                        float *raise)
+{
+    for (uint32_t y = 0; y < classes; y++) {
+        uint64_t size = 0;
+        for (uint32_t a = 0; a < attributes; a++)
+            size += gerne_groups_count(groups, y, a);
+        raise[y] = (float)log((double)size);
+    }
+}
+
+static double evaluate(const void *given, const gn_loss_part *part)
+{
+    const gn_raised_cross_entropy *terms = given;
+    gn_loss_part raised = *part;
+    const gn_loss loss = gn_cross_entropy_loss(&terms->terms);
+    for (size_t i = 0; i < part->count; i++)
+        for (size_t k = 0; k < part->classes; k++)
+            terms->logits[i * part->classes + k] =
+                part->logits[i * part->classes + k] + terms->raise[k];
+    raised.logits = terms->logits;
+    return loss.evaluate(loss.terms, &raised);
+}
+
+gn_loss gn_raised_cross_entropy_loss(const gn_raised_cross_entropy *terms)
+{
+    return (gn_loss){.evaluate = evaluate, .terms = terms};
+}
+
+static gerne_status start(gn_run *run)
+{
+    bsoftmax_state *state = run->state;
+    gn_raised_cross_entropy *raised = &state->raised;
+    size_t logits = (size_t)run->batch * run->classes;
+    GN_TRY(gn_run_alloc(run, run->classes, sizeof *raised->raise, &raised->raise));
+    GN_TRY(gn_run_alloc(run, logits, sizeof *raised->logits, &raised->logits));
+    gn_log_class_sizes(run->groups, run->classes, run->attributes, raised->raise);
+    return gn_run_sampler(run, NULL, &(gerne_sampler_options){0}, &state->sampler);
+}
+
+static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
+{
+    bsoftmax_state *state = run->state;
+    (void)k;
+    plan->batches[plan->count++] =
+        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_UNIFORM};
+    return GERNE_OK;
+}
+
+static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
+{
+    bsoftmax_state *state = run->state;
+    (void)k;
+    state->raised.terms = gn_samples_terms(&batch->samples);
+    const gn_loss loss = gn_raised_cross_entropy_loss(&state->raised);
+    GN_TRY(gn_run_pass(run, 0, batch, &loss, false));
+    gn_run_log(run, "loss", gn_mean(batch->losses[0], batch->samples.count));
+    return gn_run_apply(run, 0);
+}
+
+const gn_method gn_method_bsoftmax = {
+    .name = "bsoftmax",
+    .paper = "Ren et al. 2020",
+    .summary = "raises logits by the log sizes of the classes while it trains",
+    .attributes = GN_ATTRIBUTES_UNUSED,
+    .state_size = sizeof(bsoftmax_state),
+    .plain_batches = true,
+    .start = start,
+    .plan = plan,
+    .step = step,
+};

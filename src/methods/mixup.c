@@ -1,0 +1,70 @@
+/* mixup.c - mixed samples with mixed labels: every sample of a batch with another one of it, by one
+ * coefficient. */
+#include "methods/mixing.h"
+#include "methods/weighted.h"
+
+typedef struct mixup_options {
+    double alpha;
+} mixup_options;
+
+static const gn_option options[] = {
+    {"alpha", GN_REAL, offsetof(mixup_options, alpha), .fallback = "0.2", .min = 0, .max = 1000,
+     .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .help = "both parameters of the coefficient's beta distribution"},
+};
+
+typedef struct mixup_state {
+    const gerne_sampler *sampler;
+    gn_mixing mixing;
+} mixup_state;
+
+static gerne_status start(gn_run *run)
+{
+    mixup_state *state = run->state;
+    GN_TRY(gn_mixing_start(run, run->batch, &state->mixing));
+    return gn_run_sampler(run, NULL, &(gerne_sampler_options){0}, &state->sampler);
+}
+
+static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
+{
+    mixup_state *state = run->state;
+    (void)k;
+    plan->batches[plan->count++] =
+        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_UNIFORM};
+    return GERNE_OK;
+}
+
+enum { COEFFICIENT, PARTNERS }; /* random numbers of a step */
+
+static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
+{
+    const mixup_options *given = run->options;
+    mixup_state *state = run->state;
+    size_t n = batch->samples.count;
+    gn_stream stream = gn_stream_at(run->seed, GN_RNG_METHOD, (uint64_t)k, COEFFICIENT);
+    float lambda = (float)gn_random_beta(&stream, given->alpha, given->alpha);
+    gn_permutation partners = gn_permutation_at(n, run->seed, GN_RNG_METHOD, (uint64_t)k, PARTNERS);
+    for (size_t i = 0; i < n; i++)
+        state->mixing.pairs[i] = (gn_pair){
+            .own = (uint32_t)i, .other = (uint32_t)gn_permute(&partners, i), .share = lambda};
+    gn_minibatch *mixed = gn_mix(&state->mixing, batch, n, GN_MIX_WHOLE);
+    GN_TRY(gn_weighted_pass(run, 0, mixed, NULL, false));
+    gn_run_log(run, "loss", gn_mean(mixed->losses[0], n));
+    return gn_run_apply(run, 0);
+}
+
+const gn_method gn_method_mixup = {
+    .name = "mixup",
+    .paper = "Zhang et al. 2018",
+    .summary = "trains on mixtures of two samples and of their labels",
+    .attributes = GN_ATTRIBUTES_UNUSED,
+    .options = options,
+    .option_count = sizeof options / sizeof options[0],
+    .options_size = sizeof(mixup_options),
+    .state_size = sizeof(mixup_state),
+    .plain_batches = true,
+    .check = gn_check_pairs,
+    .start = start,
+    .plan = plan,
+    .step = step,
+};
