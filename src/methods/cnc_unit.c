@@ -10,16 +10,20 @@ static double dot(const float *u, const float *v, size_t width)
     return sum;
 }
 
-/* Features that a ReLU has put to zero have no direction. */
+static const double least_norm = 1e-8;
+
 static double norm(const float *u, size_t width)
 {
-    return fmax(sqrt(dot(u, u, width)), 1e-8);
+    return fmax(sqrt(dot(u, u, width)), least_norm);
 }
 
-/* gradient += factor d cos(u, v) / du */
+/* gradient += factor d cos(u, v) / du. Features that are all zero have no direction: a step would
+ * be of any length. */
 static void add_slope(const float *u, const float *v, size_t width, double factor, float *gradient)
 {
     double nu = norm(u, width), nv = norm(v, width), cosine = dot(u, v, width) / (nu * nv);
+    if (nu <= least_norm)
+        return;
     for (size_t j = 0; j < width; j++)
         gradient[j] += (float)(factor * ((double)v[j] / nv - cosine * (double)u[j] / nu) / nu);
 }

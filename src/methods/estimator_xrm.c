@@ -8,7 +8,10 @@
  *     loss = sum over classes of the mean of CE(h_i, y~_i)
  *     y~_i <- argmax o_i with probability (max softmax(o_i) - 1/K) K / (K - 1)
  *
- * At the end a sample of either split is "wrong" when either network mistakes its true label. */
+ * At the end a sample of either split is "wrong" when either network mistakes its true label.
+ *
+ * Networks that learn slowly flip what they do not know yet, and whole classes may merge: the paper
+ * trains bodies with Adam, and heads on features with SGD. */
 #include "methods/estimator_xrm.h"
 
 #include <math.h>

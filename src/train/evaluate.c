@@ -11,7 +11,7 @@ static gerne_status judge_cells(gn_trainer *t, const gn_predictions *predictions
 {
     gn_cell_metrics *const figures[GN_CELLS_KINDS] = {&metrics->inferred, &metrics->bias};
     for (int kind = 0; kind < GN_CELLS_KINDS; kind++) {
-        const gn_val_cells *cells = &t->input.val_cells[kind];
+        const gn_cell_values *cells = &t->input.val_cells[kind];
         if (cells->values)
             GN_TRY(gn_metrics_judge_cells(t->run.ctx, predictions, cells->values,
                                           (int32_t)cells->count, figures[kind]));

@@ -210,7 +210,7 @@ gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
 gerne_status gn_run_val_cells(gn_run *run, gn_val_cells kind, const int32_t *values, uint32_t count)
 {
     gn_trainer *t = trainer_of(run);
-    gn_val_cells *cells = &t->input.val_cells[kind];
+    gn_cell_values *cells = &t->input.val_cells[kind];
     size_t n = t->input.samples[GN_VAL].count;
     if (n == 0)
         return GERNE_OK;

@@ -52,10 +52,10 @@ typedef struct gn_run_directory {
 } gn_run_directory;
 
 /* A partition of the validation split beside its groups. */
-typedef struct gn_val_cells {
+typedef struct gn_cell_values {
     int32_t *values; /* [its samples], or NULL */
     uint32_t count;
-} gn_val_cells;
+} gn_cell_values;
 
 /* What it learns from. */
 typedef struct gn_run_input {
@@ -67,7 +67,7 @@ typedef struct gn_run_input {
     uint64_t *train_counts;            /* of the true groups */
     gerne_groups *groups, *val_groups; /* of the training and the validation split */
     int32_t *val_y, *val_a;
-    gn_val_cells val_cells[GN_CELLS_KINDS];
+    gn_cell_values val_cells[GN_CELLS_KINDS];
     char fingerprint[GN_SHA256_HEX];
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_run_input;

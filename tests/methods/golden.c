@@ -43,6 +43,11 @@ static int32_t attribute(uint32_t s, bool skewed)
     return s % 3 < 2 ? label(s, skewed) : (int32_t)((3 * s + 1) % CLASSES);
 }
 
+int32_t golden_attribute(uint32_t sample)
+{
+    return attribute(sample, false);
+}
+
 /* They take the place of the run's own. */
 static void make_samples(gn_trainer *t, bool skewed)
 {
@@ -140,10 +145,12 @@ static void compare(gn_trainer *t, const golden_case *c, const gn_weights *golde
 }
 
 /* A stage that starts from another's weights finds some. */
-static void enter(gn_trainer *t, int stage)
+static void enter(gn_trainer *t, int stage, void (*leave)(gn_run *run))
 {
     for (; t->at.stage < stage; t->at.stage++) {
         assert_ok(t->run.ctx, gn_stage_enter(t));
+        if (leave)
+            leave(&t->run);
         assert_ok(t->run.ctx, gn_stage_bequeath(t));
         gn_stage_leave(t);
     }
@@ -151,6 +158,11 @@ static void enter(gn_trainer *t, int stage)
 }
 
 void golden_check(const golden_case *c, bool skewed)
+{
+    golden_check_after(c, skewed, NULL);
+}
+
+void golden_check_after(const golden_case *c, bool skewed, void (*leave)(gn_run *run))
 {
     gerne_ctx *ctx = test_ctx();
     gn_arena *arena;
@@ -167,7 +179,7 @@ void golden_check(const golden_case *c, bool skewed)
     assert_int_equal(t->run.n, SAMPLES);
     assert_int_equal(t->run.classes, CLASSES);
     make_samples(t, skewed);
-    enter(t, c->stage);
+    enter(t, c->stage, leave);
     for (int i = 0; i < t->run.stage->networks; i++)
         fill_network(ctx, gn_network_store(t->now.networks[i]), i);
     for (int64_t k = 0; k < STEPS; k++) {

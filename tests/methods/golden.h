@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "methods/method.h"
+
 typedef struct golden_case {
     const char *file, *method;
     int stage; /* whose steps are compared */
@@ -12,7 +14,13 @@ typedef struct golden_case {
     const char *flags[8][2];
 } golden_case;
 
+/* The attribute of a sample of the cases that are not skewed. */
+int32_t golden_attribute(uint32_t sample);
+
 /* skewed: classes and groups of very different sizes. */
 void golden_check(const golden_case *c, bool skewed);
+
+/* The same of a stage for which leave fills the tables that earlier stages would have left. */
+void golden_check_after(const golden_case *c, bool skewed, void (*leave)(gn_run *run));
 
 #endif

@@ -102,7 +102,7 @@ static void check_direction(const objective *o, const double *gradient, const do
     memcpy(o->values, start, o->size * sizeof(float));
     gn_free(start);
     double numeric = (ends[1] - ends[0]) / (2 * step);
-    if (!(fabs(numeric - slope) <= 5e-3))
+    if (!(fabs(numeric - slope) <= 5e-3 * fmax(1, fabs(slope))))
         fail_msg("method %s, %s %s, stage %s, pass %d: slope %g by differences, %g by the gradient",
                  now.method, now.key ? now.key : "defaults", now.value ? now.value : "", now.stage,
                  now.pass, numeric, slope);
@@ -353,9 +353,12 @@ static void check_method(const gn_method *method, const char *key, const char *v
     now.stage = "none";
     assert_ok(ctx, gn_arena_new(ctx, &arena));
     bool estimates = key && strcmp(key, "method.estimator") == 0;
+    bool budget =
+        estimates ? strcmp(value, "biased") != 0 : method->attributes == GN_ATTRIBUTES_ESTIMATED;
     const char *const flags[][2] = {
         {"method.name", method->name},
-        {"train.lr", "0.01"},
+        {"train.lr", "0.003"},
+        {"train.optimizer", "adam"},
         {"data.n", "400"},
         {"model.arch", "linear"},
         {"threads", "1"},
@@ -364,7 +367,7 @@ static void check_method(const gn_method *method, const char *key, const char *v
         {"data.ratio", "0.1"},
         {key, value},
         {estimates ? "method.attributes" : NULL, "unknown"},
-        {estimates && strcmp(value, "biased") != 0 ? "method.estimator_epochs" : NULL, "10"},
+        {budget ? "method.estimator_epochs" : NULL, "10"},
     };
     gn_settings settings = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)

@@ -30,6 +30,8 @@ KINDS = {
     "mat": "--train.steps 40 --method.name mat --method.estimator_epochs 6 "
            "--method.estimator_lr 0.2 --data.ratio 0.1".split(),
     "ula": "--train.steps 75 --method.name ula --method.first_epochs 1".split(),
+    "cnc": "--train.steps 30 --method.name cnc --method.first_epochs 6 --method.m 2 "
+           "--data.ratio 0.1".split(),
     "estimator jtt": "--method.estimator jtt --method.name sw --method.beyond_bounds".split(),
     "estimator xrm": "--method.estimator xrm --select.metric inferred_wga".split(),
     "estimator mst": "--method.estimator mst --method.name groupdro".split(),
