@@ -21,6 +21,10 @@ KINDS = {
     "unknown": "--train.steps 75 --method.attributes unknown --method.t 0.02".split(),
     "lff": "--train.steps 100 --method.name lff --train.optimizer adam".split(),
     "dropout": "--train.steps 100 --model.dropout 0.4 --method.name groupdro".split(),
+    "lc": "--train.steps 75 --method.name lc --train.optimizer adam".split(),
+    "denetdm": ("--train.steps 40 --method.name denetdm --method.shallow_hidden 32 "
+                "--method.deep_hidden 32,32").split(),
+    "dfa": "--train.steps 75 --method.name dfa --train.optimizer adam".split(),
     "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
 }
 
