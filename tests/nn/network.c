@@ -296,6 +296,37 @@ static void test_files_round_trip(void **state)
     test_remove_directory(directory);
 }
 
+/* Both copies start alike from a file of one body; the head, of another width, starts fresh. */
+static void test_a_file_fills_every_copy(void **state)
+{
+    (void)state;
+    char *directory = test_directory(), path[4200];
+    snprintf(path, sizeof path, "%s/a.safetensors", directory);
+    fixture f = open_with(options_of("resnet20"), COUNT, GN_FP32);
+    int64_t width = gn_network_feature_count(f.network);
+    assert_ok(f.ctx, gn_network_save(f.ctx, f.network, path, GN_WEIGHT_F32, NULL, 0));
+    close_fixture(&f);
+    gn_model_options twin = options_of("resnet20");
+    twin.copies = 2;
+    f = open_with(twin, COUNT, GN_FP32);
+    assert_int_equal(gn_network_feature_count(f.network), 2 * width);
+    assert_string_equal(gn_store_parameter(gn_network_store(f.network), 0)->name,
+                        "copy0.conv1.weight");
+    gn_match match;
+    assert_ok(f.ctx, gn_network_load(f.ctx, f.network, path, &match));
+    assert_true(match.head_replaced);
+    gn_samples samples = make_samples();
+    float *features = malloc((size_t)(COUNT * 2 * width) * sizeof *features);
+    assert_ok(f.ctx, gn_pass_forward(f.ctx, f.network, GN_MODE_INFER, &samples, NULL,
+                                     &(gn_outcome){.features = features}));
+    for (int i = 0; i < COUNT; i++)
+        assert_memory_equal(features + 2 * width * i, features + 2 * width * i + width,
+                            (size_t)width * sizeof *features);
+    free(features);
+    close_fixture(&f);
+    test_remove_directory(directory);
+}
+
 static void test_initial_weights(void **state)
 {
     (void)state;
@@ -367,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_frozen_parts_stay),
         cmocka_unit_test(test_head_runs_again_on_edited_features),
         cmocka_unit_test(test_files_round_trip),
+        cmocka_unit_test(test_a_file_fills_every_copy),
         cmocka_unit_test(test_initial_weights),
         cmocka_unit_test(test_impossible_networks_are_refused),
     };

@@ -26,6 +26,10 @@ KINDS = {
     "afr": "--train.steps 60 --method.name afr --method.refit_steps 60 --method.lambda 0.1".split(),
     "self": "--train.steps 60 --method.name self --method.refit_steps 60".split(),
     "pde": "--train.steps 100 --method.name pde --method.warm_up 20 --method.every 2".split(),
+    "lc": "--train.steps 75 --method.name lc --train.optimizer adam".split(),
+    "denetdm": ("--train.steps 40 --method.name denetdm --method.shallow_hidden 32 "
+                "--method.deep_hidden 32,32").split(),
+    "dfa": "--train.steps 75 --method.name dfa --train.optimizer adam".split(),
     "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
     "mat": "--train.steps 40 --method.name mat --method.estimator_epochs 6 "
            "--method.estimator_lr 0.2 --data.ratio 0.1".split(),
