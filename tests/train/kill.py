@@ -21,6 +21,7 @@ KINDS = {
     "unknown": "--train.steps 75 --method.attributes unknown --method.t 0.02".split(),
     "lff": "--train.steps 100 --method.name lff --train.optimizer adam".split(),
     "dropout": "--train.steps 100 --model.dropout 0.4 --method.name groupdro".split(),
+    "lisa": "--train.steps 100 --method.name lisa --method.mix cutmix".split(),
     "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
 }
 
