@@ -94,6 +94,15 @@ static gerne_status diagnose(gn_run *run, gn_extrapolation *e, gn_minibatch *bat
     return GERNE_OK;
 }
 
+/* The loss of one of the two laws; NaN, which is not logged, when none of its samples was drawn. */
+static double loss_of(const float *weights, const float *losses, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (weights[i] != 0)
+            return gn_weighted_sum(weights, losses, count);
+    return (double)NAN;
+}
+
 static gerne_status coalesced(gn_run *run, gn_extrapolation *e, gn_minibatch *batch)
 {
     if (run->diagnose && draws_both(e))
@@ -101,8 +110,8 @@ static gerne_status coalesced(gn_run *run, gn_extrapolation *e, gn_minibatch *ba
     GN_TRY(gn_weighted_pass(run, 0, batch, NULL, false));
     size_t n = batch->samples.count;
     const float *losses = batch->losses[0];
-    gn_run_log(run, "L_b", gn_weighted_sum(batch->biased, losses, n));
-    gn_run_log(run, "L_lb", gn_weighted_sum(batch->less_biased, losses, n));
+    gn_run_log(run, "L_b", loss_of(batch->biased, losses, n));
+    gn_run_log(run, "L_lb", loss_of(batch->less_biased, losses, n));
     gn_run_log(run, "loss", gn_weighted_sum(batch->samples.weights, losses, n));
     return gn_run_apply(run, 0);
 }

@@ -129,10 +129,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     state->batch.same_label = gn_random_uniform(&stream) < given->p_sel;
     if (!gn_lisa_pairs(&state->batch, &stream, state->wanted, state->mixing.pairs))
         tell(run, state->batch.same_label);
-    gn_minibatch *mixed = gn_mix(&state->mixing, batch, state->wanted, state->batch.how);
-    GN_TRY(gn_weighted_pass(run, 0, mixed, NULL, false));
-    gn_run_log(run, "loss", gn_mean(mixed->losses[0], mixed->samples.count));
-    return gn_run_apply(run, 0);
+    return gn_plain_step(run, gn_mix(&state->mixing, batch, state->wanted, state->batch.how));
 }
 
 const gn_method gn_method_lisa = {

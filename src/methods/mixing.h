@@ -3,8 +3,7 @@
  *
  *     start   gn_mixing_start(run, run->batch, &state->mixing)
  *     step    fill state->mixing.pairs[0..count-1]
- *             gn_minibatch *mixed = gn_mix(&state->mixing, batch, count, GN_MIX_WHOLE);
- *             gn_weighted_pass(run, 0, mixed, NULL, false)
+ *             gn_plain_step(run, gn_mix(&state->mixing, batch, count, GN_MIX_WHOLE))
  */
 #ifndef GN_METHODS_MIXING_H
 #define GN_METHODS_MIXING_H

@@ -47,10 +47,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     for (size_t i = 0; i < n; i++)
         state->mixing.pairs[i] = (gn_pair){
             .own = (uint32_t)i, .other = (uint32_t)gn_permute(&partners, i), .share = lambda};
-    gn_minibatch *mixed = gn_mix(&state->mixing, batch, n, GN_MIX_WHOLE);
-    GN_TRY(gn_weighted_pass(run, 0, mixed, NULL, false));
-    gn_run_log(run, "loss", gn_mean(mixed->losses[0], n));
-    return gn_run_apply(run, 0);
+    return gn_plain_step(run, gn_mix(&state->mixing, batch, n, GN_MIX_WHOLE));
 }
 
 const gn_method gn_method_mixup = {

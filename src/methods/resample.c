@@ -24,9 +24,7 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 {
     (void)k;
-    GN_TRY(gn_weighted_pass(run, 0, batch, NULL, false));
-    gn_run_log(run, "loss", gn_mean(batch->losses[0], batch->samples.count));
-    return gn_run_apply(run, 0);
+    return gn_plain_step(run, batch);
 }
 
 const gn_method gn_method_resample = {

@@ -1,7 +1,5 @@
 #include "methods/weighted.h"
 
-#include <math.h>
-
 static gn_cross_entropy terms_of(const gn_minibatch *batch, const float *weights)
 {
     gn_cross_entropy terms = gn_samples_terms(&batch->samples);
@@ -51,12 +49,9 @@ gerne_status gn_weighted_step(gn_run *run, gn_minibatch *batch)
 double gn_weighted_sum(const float *weights, const float *losses, size_t count)
 {
     double sum = 0;
-    bool any = false;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         sum += (double)weights[i] * (double)losses[i];
-        any = any || weights[i] != 0;
-    }
-    return any ? sum : (double)NAN;
+    return sum;
 }
 
 double gn_mean(const float *values, size_t count)

@@ -17,7 +17,7 @@ GERNE_CHECKED gerne_status gn_plain_step(gn_run *run, gn_minibatch *batch);
 /* The same with batch->weights. */
 GERNE_CHECKED gerne_status gn_weighted_step(gn_run *run, gn_minibatch *batch);
 
-/* sum_i weights[i] losses[i], in double; NaN when all weights are zero. */
+/* sum_i weights[i] losses[i], in double. */
 double gn_weighted_sum(const float *weights, const float *losses, size_t count);
 double gn_mean(const float *values, size_t count);
 

@@ -260,10 +260,10 @@ CASES = {"lc": lambda: lc("mv"), "lc-mv_batch": lambda: lc("mv_batch"), "denetdm
          "dfa": dfa}
 
 
-def main():
+def main(cases):
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "methods")
     os.makedirs(folder, exist_ok=True)
-    for name, run in CASES.items():
+    for name, run in cases.items():
         out = run()
         write(os.path.join(folder, name + ".safetensors"), out)
         for figure, values in out.items():
@@ -271,4 +271,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(CASES)

@@ -6,15 +6,12 @@ methods_pairs.py. Samples are skewed here: classes and groups of very different 
 stored. Needs python3-torch.
 """
 import math
-import os
-import sys
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 import methods_pairs as alike
-from formulas import write
 from methods_pairs import BATCH, CLASSES, SAMPLES, SIDE, STEPS, Stream, classifier, gce
 
 GROUPS = CLASSES * CLASSES
@@ -238,16 +235,5 @@ CASES = {
     "lisa-cutmix": lambda: lisa("cutmix", BATCH),
 }
 
-
-def main():
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "methods")
-    os.makedirs(folder, exist_ok=True)
-    for name, run in CASES.items():
-        out = run()
-        write(os.path.join(folder, name + ".safetensors"), out)
-        for figure, values in out.items():
-            print(name, figure, *("%.4f" % v for v in values), file=sys.stderr)
-
-
 if __name__ == "__main__":
-    main()
+    alike.main(CASES)

@@ -270,7 +270,7 @@ static void test_cells(void **state)
         (gn_reproduce_options){.what = "table2", .budget = "quick", .places = {.data = folder}};
     assert_ok(ctx, gn_cells_make(ctx, arena, &options, &cells));
     assert_int_equal(find(&cells, "civilcomments/known/gerne")->state, GN_CELL_NOT_BUILT);
-    assert_int_equal(find(&cells, "waterbirds/known/dfr")->state, GN_CELL_NOT_BUILT);
+    assert_int_equal(find(&cells, "waterbirds/known/dfr")->state, GN_CELL_NO_CONFIGURATION);
     gn_cells_free(&cells);
     gn_arena_close(arena);
     test_remove_directory(folder);

@@ -97,7 +97,8 @@ static double distance(const float *a, const float *b, size_t size)
 static void micro_batches_do_not_matter(void **state)
 {
     (void)state;
-    static const char *const methods[] = {"gerne", "erm", "groupdro", "lff"};
+    static const char *const methods[] = {"gerne", "erm",      "groupdro", "lff",
+                                          "focal", "bsoftmax", "mixup",    "lisa"};
     static const char *const freezes[] = {"none", "body"};
     char *cache = test_directory();
     for (size_t i = 0; i < 2 * sizeof methods / sizeof methods[0]; i++) {

@@ -30,6 +30,7 @@ KINDS = {
     "denetdm": ("--train.steps 40 --method.name denetdm --method.shallow_hidden 32 "
                 "--method.deep_hidden 32,32").split(),
     "dfa": "--train.steps 75 --method.name dfa --train.optimizer adam".split(),
+    "lisa": "--train.steps 100 --method.name lisa --method.mix cutmix".split(),
     "jtt": "--train.steps 75 --method.name jtt --method.first_epochs 0.5".split(),
     "mat": "--train.steps 40 --method.name mat --method.estimator_epochs 6 "
            "--method.estimator_lr 0.2 --data.ratio 0.1".split(),
