@@ -137,8 +137,9 @@ static const char *value_of(const gn_settings *settings, const char *key)
     return found && found->count ? found->items[0] : NULL;
 }
 
-/* The file without the keys of its own method that the flags' method lacks. */
-static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config,
+/* The file without the keys of its own method or estimator that those of the flags lack; replaced
+ * is the key by which. */
+static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config, const char *replaced,
                                       const gn_settings *file, gn_settings *out)
 {
     gn_text dropped = {0};
@@ -153,9 +154,8 @@ static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config,
     }
     if (status == GERNE_OK && count)
         gn_log(ctx, GERNE_LOG_INFO,
-               "the command line sets another method.name: the file's %s %s not apply "
-               "and %s ignored",
-               dropped.bytes, count == 1 ? "does" : "do", count == 1 ? "is" : "are");
+               "the command line sets another %s: the file's %s %s not apply and %s ignored",
+               replaced, dropped.bytes, count == 1 ? "does" : "do", count == 1 ? "is" : "are");
     gn_text_free(&dropped);
     return status;
 }
@@ -201,16 +201,24 @@ static gerne_status apply_settings(gerne_ctx *ctx, const gn_run_config *c,
     return status;
 }
 
+/* Whether the flags say otherwise than the file, or than what the key is without it. */
+static bool is_replaced(const gn_settings *file, const gn_settings *flags, const char *key,
+                        const char *usual)
+{
+    const char *in_file = value_of(file, key), *in_flags = value_of(flags, key);
+    return in_flags && strcmp(in_flags, in_file ? in_file : usual) != 0;
+}
+
 static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
                           const gn_settings *flags)
 {
-    const char *file_name = value_of(file, "method.name");
-    const char *flag_name = value_of(flags, "method.name");
-    bool replaced =
-        flag_name && strcmp(flag_name, file_name ? file_name : method_table[0].fallback) != 0;
+    const char *replaced = is_replaced(file, flags, "method.name", method_table[0].fallback) ? "method.name"
+                           : is_replaced(file, flags, "method.estimator", "auto")
+                               ? "method.estimator"
+                               : NULL;
     if (file && replaced) {
         gn_settings kept = {.source = file->source, .arena = gn_config_arena(c->config)};
-        gerne_status status = drop_other_method(ctx, c->config, file, &kept);
+        gerne_status status = drop_other_method(ctx, c->config, replaced, file, &kept);
         if (status == GERNE_OK)
             status = apply_settings(ctx, c, &kept);
         gn_settings_free(&kept);

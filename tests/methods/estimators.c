@@ -157,11 +157,34 @@ static void what_does_not_exist_cannot_choose(void **state)
     }
 }
 
+/* A file's options of an estimator that a flag replaces do not apply. */
+static void flags_replace_the_estimator(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_settings file = {0}, flags = {0};
+    gn_run_config *config;
+    assert_ok(ctx, gn_arena_new(ctx, &file.arena));
+    flags.arena = file.arena;
+    const char *const t = "0.1", *const xrm = "xrm";
+    assert_ok(ctx, gn_settings_add(ctx, &file, "method.t", &t, 1, false, 1));
+    assert_ok(ctx, gn_settings_add(ctx, &flags, "method.estimator", &xrm, 1, false, 0));
+    assert_ok(ctx, gn_run_config_new(ctx, &file, &flags, &config));
+    assert_string_equal(config->estimator->name, "xrm");
+    gn_run_config_close(config);
+    gn_arena *arena = file.arena;
+    gn_settings_free(&file);
+    gn_settings_free(&flags);
+    gn_arena_close(arena);
+    gerne_ctx_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_minority_is_found),
         cmocka_unit_test(the_configured_figure_chooses),
+        cmocka_unit_test(flags_replace_the_estimator),
         cmocka_unit_test(what_does_not_exist_cannot_choose),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
