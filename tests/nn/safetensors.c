@@ -366,8 +366,10 @@ static void test_what_cannot_be_written_leaves_the_old_file(void **state)
     const gn_metadata same[] = {{"k", "1"}, {"k", "2"}}, bad = {"k", "\xff"};
     const gerne_status wrong = GERNE_EUSAGE;
     const gn_weight_type f32 = GN_WEIGHT_F32;
-    assert_fails(ctx, wrong, "is used twice", gn_safetensors_write(ctx, path, f32, twice, 2, NULL, 0));
-    assert_fails(ctx, wrong, "is used twice", gn_safetensors_write(ctx, path, f32, &taken, 1, NULL, 0));
+    assert_fails(ctx, wrong, "is used twice",
+                 gn_safetensors_write(ctx, path, f32, twice, 2, NULL, 0));
+    assert_fails(ctx, wrong, "is used twice",
+                 gn_safetensors_write(ctx, path, f32, &taken, 1, NULL, 0));
     assert_fails(ctx, wrong, "not UTF-8", gn_safetensors_write(ctx, path, f32, &latin, 1, NULL, 0));
     assert_fails(ctx, wrong, "impossible", gn_safetensors_write(ctx, path, f32, &huge, 1, NULL, 0));
     assert_fails(ctx, wrong, "given twice", gn_safetensors_write(ctx, path, f32, NULL, 0, same, 2));
