@@ -212,10 +212,10 @@ static bool is_replaced(const gn_settings *file, const gn_settings *flags, const
 static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
                           const gn_settings *flags)
 {
-    const char *replaced = is_replaced(file, flags, "method.name", method_table[0].fallback) ? "method.name"
-                           : is_replaced(file, flags, "method.estimator", "auto")
-                               ? "method.estimator"
-                               : NULL;
+    const char *replaced =
+        is_replaced(file, flags, "method.name", method_table[0].fallback) ? "method.name"
+        : is_replaced(file, flags, "method.estimator", "auto")            ? "method.estimator"
+                                                                          : NULL;
     if (file && replaced) {
         gn_settings kept = {.source = file->source, .arena = gn_config_arena(c->config)};
         gerne_status status = drop_other_method(ctx, c->config, replaced, file, &kept);
