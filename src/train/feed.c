@@ -26,7 +26,8 @@ struct gn_feed {
     int threads;
     gn_fetch *fetch;
     feed_slot slots[SLOTS];
-    bool held; /* the fetch object has a batch to give back */
+    bool held;  /* the fetch object has a batch to give back */
+    bool ahead; /* data.memory_limit leaves room for a second batch */
 };
 
 static void free_arrays(feed_slot *s)
@@ -198,6 +199,7 @@ static gerne_status open_fetch(gn_feed *f, size_t first_size)
                                 .seed = f->run->seed,
                                 .augment = f->data->augment != GN_AUGMENT_NONE};
     GN_TRY(gn_fetch_new(f->run->ctx, f->data, &options, &f->fetch));
+    f->ahead = gn_fetch_slots(f->fetch) >= 2 * largest;
     if (gn_fetch_slots(f->fetch) >= largest)
         return GERNE_OK;
     gn_fail(f->run->ctx, GERNE_EUSAGE,
@@ -232,7 +234,7 @@ gerne_status gn_feed_next(gn_feed *f, int64_t k, gn_minibatch **batches)
         memcpy(s->sources, sources, s->count * sizeof *sources);
         f->held = true;
     }
-    if (k + 1 < f->run->steps)
+    if (f->ahead && k + 1 < f->run->steps)
         GN_TRY(prepare(f, k + 1));
     *batches = s->batches;
     return GERNE_OK;
