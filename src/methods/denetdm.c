@@ -168,11 +168,9 @@ static gerne_status start(gn_run *run)
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    denetdm_state *state = run->state;
+    const denetdm_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_SHUFFLED};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
 }
 
 static void add(float *sum, const float *a, const float *b, size_t count)

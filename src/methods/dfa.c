@@ -133,11 +133,9 @@ static gerne_status start(gn_run *run)
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    dfa_state *state = run->state;
+    const dfa_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_SHUFFLED};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
 }
 
 /* Cross-entropies of a classifier on features, for the weights of its backward pass. */

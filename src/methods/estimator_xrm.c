@@ -93,9 +93,7 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const xrm_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_SHUFFLED};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
 }
 
 /* Cross-entropy that also notes how sure the network is of what it predicts. */

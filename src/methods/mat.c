@@ -60,9 +60,7 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const mat_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_SHUFFLED};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)

@@ -27,11 +27,9 @@ static gerne_status start(gn_run *run)
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    mixup_state *state = run->state;
+    const mixup_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_UNIFORM};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_UNIFORM);
 }
 
 enum { COEFFICIENT, PARTNERS }; /* random numbers of a step */

@@ -49,11 +49,9 @@ static gerne_status start_cbloss(gn_run *run)
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    reweight_state *state = run->state;
+    const reweight_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_UNIFORM};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_UNIFORM);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)

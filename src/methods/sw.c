@@ -72,11 +72,9 @@ static gerne_status start(gn_run *run)
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    sw_state *state = run->state;
+    const sw_state *state = run->state;
     (void)k;
-    plan->batches[plan->count++] =
-        (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_LESS_BIASED};
-    return GERNE_OK;
+    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_LESS_BIASED);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)

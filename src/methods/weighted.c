@@ -1,5 +1,11 @@
 #include "methods/weighted.h"
 
+gerne_status gn_plan_draw(gn_plan *plan, const gerne_sampler *sampler, gerne_draw draw)
+{
+    plan->batches[plan->count++] = (gn_request){.sampler = sampler, .draw = draw};
+    return GERNE_OK;
+}
+
 static gn_cross_entropy terms_of(const gn_minibatch *batch, const float *weights)
 {
     gn_cross_entropy terms = gn_samples_terms(&batch->samples);

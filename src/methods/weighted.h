@@ -4,6 +4,10 @@
 
 #include "methods/method.h"
 
+/* A plan of one batch: the step's draw from a sampler. */
+GERNE_CHECKED gerne_status gn_plan_draw(gn_plan *plan, const gerne_sampler *sampler,
+                                        gerne_draw draw);
+
 /* gn_run_pass, _forward and _backward with the loss sum_j weights[j] CE_j; the draw's own weights
  * when weights is NULL. */
 GERNE_CHECKED gerne_status gn_weighted_pass(gn_run *run, int i, gn_minibatch *batch,
