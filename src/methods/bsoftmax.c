@@ -5,11 +5,13 @@
 
 #include <math.h>
 
+#include "methods/shifted.h"
 #include "methods/weighted.h"
 
 typedef struct bsoftmax_state {
     const gerne_sampler *sampler;
-    gn_raised_cross_entropy raised;
+    float *raise; /* [classes], added to the logits */
+    float *room;  /* [batch][classes] */
 } bsoftmax_state;
 
 void gn_log_class_sizes(const gerne_groups *groups, uint32_t classes, uint32_t attributes,
@@ -23,32 +25,13 @@ void gn_log_class_sizes(const gerne_groups *groups, uint32_t classes, uint32_t a
     }
 }
 
-static double evaluate(const void *given, const gn_loss_part *part)
-{
-    const gn_raised_cross_entropy *terms = given;
-    gn_loss_part raised = *part;
-    const gn_loss loss = gn_cross_entropy_loss(&terms->terms);
-    for (size_t i = 0; i < part->count; i++)
-        for (size_t k = 0; k < part->classes; k++)
-            terms->logits[i * part->classes + k] =
-                part->logits[i * part->classes + k] + terms->raise[k];
-    raised.logits = terms->logits;
-    return loss.evaluate(loss.terms, &raised);
-}
-
-gn_loss gn_raised_cross_entropy_loss(const gn_raised_cross_entropy *terms)
-{
-    return (gn_loss){.evaluate = evaluate, .terms = terms};
-}
-
 static gerne_status start(gn_run *run)
 {
     bsoftmax_state *state = run->state;
-    gn_raised_cross_entropy *raised = &state->raised;
     size_t logits = (size_t)run->batch * run->classes;
-    GN_TRY(gn_run_alloc(run, run->classes, sizeof *raised->raise, &raised->raise));
-    GN_TRY(gn_run_alloc(run, logits, sizeof *raised->logits, &raised->logits));
-    gn_log_class_sizes(run->groups, run->classes, run->attributes, raised->raise);
+    GN_TRY(gn_run_alloc(run, run->classes, sizeof *state->raise, &state->raise));
+    GN_TRY(gn_run_alloc(run, logits, sizeof *state->room, &state->room));
+    gn_log_class_sizes(run->groups, run->classes, run->attributes, state->raise);
     return gn_run_sampler(run, NULL, &(gerne_sampler_options){0}, &state->sampler);
 }
 
@@ -61,10 +44,11 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
 {
-    bsoftmax_state *state = run->state;
+    const bsoftmax_state *state = run->state;
     (void)k;
-    state->raised.terms = gn_samples_terms(&batch->samples);
-    const gn_loss loss = gn_raised_cross_entropy_loss(&state->raised);
+    const gn_shifted_cross_entropy terms = {gn_samples_terms(&batch->samples), state->raise,
+                                            state->room, .common = true};
+    const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
     GN_TRY(gn_run_pass(run, 0, batch, &loss, false));
     gn_run_log(run, "loss", gn_mean(batch->losses[0], batch->samples.count));
     return gn_run_apply(run, 0);

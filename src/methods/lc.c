@@ -89,22 +89,9 @@ void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, u
     }
 }
 
-static double corrected_cross_entropy(const void *given, const gn_loss_part *part)
+float gn_lc_shift(float prior)
 {
-    const gn_lc_terms *terms = given;
-    size_t first = part->first * part->classes, size = part->count * part->classes;
-    float *logits = terms->room + first;
-    for (size_t i = 0; i < size; i++)
-        logits[i] = part->logits[i] + (float)log((double)terms->priors[first + i] + epsilon);
-    gn_loss_part corrected = *part;
-    corrected.logits = logits;
-    const gn_loss plain = gn_cross_entropy_loss(&terms->cross_entropy);
-    return plain.evaluate(plain.terms, &corrected);
-}
-
-gn_loss gn_lc_loss(const gn_lc_terms *terms)
-{
-    return (gn_loss){.evaluate = corrected_cross_entropy, .terms = terms};
+    return (float)log((double)prior + epsilon);
 }
 
 /* ---- the method ---- */
@@ -149,7 +136,7 @@ typedef struct lc_state {
     int32_t *a;
     float *confidence;
     float *columns; /* [classes][classes]: row a is the table's column of that attribute */
-    float *priors, *shifted;
+    float *shift, *shifted;
     uint32_t *partners, *room;
     gn_mixing mixing;
 } lc_state;
@@ -174,7 +161,7 @@ static gerne_status start(gn_run *run)
     GN_TRY(gn_run_alloc(run, cells, sizeof(float), &state->columns));
     GN_TRY(gn_run_alloc(run, batch, sizeof *state->a, &state->a));
     GN_TRY(gn_run_alloc(run, batch, sizeof(float), &state->confidence));
-    GN_TRY(gn_run_alloc(run, batch * run->classes, sizeof(float), &state->priors));
+    GN_TRY(gn_run_alloc(run, batch * run->classes, sizeof(float), &state->shift));
     GN_TRY(gn_run_alloc(run, batch * run->classes, sizeof(float), &state->shifted));
     GN_TRY(gn_run_alloc(run, batch, sizeof(uint32_t), &state->partners));
     GN_TRY(gn_run_alloc(run, batch, sizeof(uint32_t), &state->room));
@@ -230,8 +217,8 @@ static void pair_up(gn_run *run, int64_t k, const gn_lc_view *view)
         };
 }
 
-/* The priors of the mixed samples, from the columns of both attributes. */
-static void mix_priors(const gn_run *run, size_t count)
+/* The corrections of the mixed samples, from the columns of both attributes. */
+static void mix_corrections(const gn_run *run, size_t count)
 {
     const lc_options *given = run->options;
     lc_state *state = run->state;
@@ -243,7 +230,8 @@ static void mix_priors(const gn_run *run, size_t count)
         const float *own = state->columns + (size_t)state->a[pair->own] * classes;
         const float *other = state->columns + (size_t)state->a[pair->other] * classes;
         for (size_t k = 0; k < classes; k++)
-            state->priors[i * classes + k] = pair->share * own[k] + (1 - pair->share) * other[k];
+            state->shift[i * classes + k] =
+                gn_lc_shift(pair->share * own[k] + (1 - pair->share) * other[k]);
     }
 }
 
@@ -253,15 +241,15 @@ static gerne_status step_robust(gn_run *run, int64_t k, gn_minibatch *batch, con
     lc_state *state = run->state;
     gn_lc_update(&state->table, (gn_lc_rule)given->table, given->alpha, view);
     pair_up(run, k, view);
-    mix_priors(run, view->count);
+    mix_corrections(run, view->count);
     gn_minibatch *mixed =
         given->mixup ? gn_mix(&state->mixing, batch, view->count, GN_MIX_WHOLE) : batch;
-    const gn_lc_terms terms = {
+    const gn_shifted_cross_entropy terms = {
         .cross_entropy = {.labels = view->y, .count = view->count},
-        .priors = state->priors,
+        .shift = state->shift,
         .room = state->shifted,
     };
-    const gn_loss loss = gn_lc_loss(&terms);
+    const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
     GN_TRY(gn_run_pass(run, ROBUST, mixed, &loss, false));
     gn_run_log(run, "loss", gn_mean(mixed->losses[ROBUST], view->count));
     return GERNE_OK;

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "methods/method.h"
+#include "methods/shifted.h"
 
 typedef enum gn_lc_rule {
     GN_LC_MV,       /* a running mean, sample by sample */
@@ -45,13 +46,7 @@ double gn_lc_strength(double t, double ramp);
 void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
                     uint32_t *room);
 
-/* Cross-entropy of logits + log(prior + 1e-4). */
-typedef struct gn_lc_terms {
-    gn_cross_entropy cross_entropy;
-    const float *priors; /* [of the batch][classes] */
-    float *room;         /* likewise */
-} gn_lc_terms;
-
-gn_loss gn_lc_loss(const gn_lc_terms *terms);
+/* What is added to the logit of a class with that prior: log(prior + 1e-4). */
+float gn_lc_shift(float prior);
 
 #endif

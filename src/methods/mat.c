@@ -71,7 +71,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     gn_take_rows(state->held_out, batch->indices, n, classes, state->drawn);
     gn_mat_shift(state->drawn, batch->samples.labels, n, classes, state->shares, state->shift);
     const gn_shifted_cross_entropy terms = {gn_samples_terms(&batch->samples), state->shift,
-                                            state->room};
+                                            state->room, .common = false};
     const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
     GN_TRY(gn_run_pass(run, 0, batch, &loss, false));
     gn_run_log(run, "loss", gn_mean(batch->losses[0], n));

@@ -6,7 +6,7 @@ static double shifted_cross_entropy(const void *given, const gn_loss_part *part)
     size_t first = part->first * part->classes;
     float *logits = terms->room + first;
     for (size_t i = 0; i < part->count * part->classes; i++)
-        logits[i] = part->logits[i] + terms->shift[first + i];
+        logits[i] = part->logits[i] + terms->shift[terms->common ? i % part->classes : first + i];
     gn_loss_part shifted = *part;
     shifted.logits = logits;
     const gn_loss plain = gn_cross_entropy_loss(&terms->cross_entropy);

@@ -1,4 +1,4 @@
-/* shifted.h - cross-entropy of logits with something added to them, sample by sample. */
+/* shifted.h - cross-entropy of logits with something added to them, for each sample or for all. */
 #ifndef GN_METHODS_SHIFTED_H
 #define GN_METHODS_SHIFTED_H
 
@@ -8,6 +8,7 @@ typedef struct gn_shifted_cross_entropy {
     gn_cross_entropy cross_entropy;
     const float *shift; /* [of the batch][classes], no gradient */
     float *room;        /* likewise, for the sums */
+    bool common;        /* shift is one row, [classes], for all samples */
 } gn_shifted_cross_entropy;
 
 gn_loss gn_shifted_cross_entropy_loss(const gn_shifted_cross_entropy *terms);

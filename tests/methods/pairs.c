@@ -132,12 +132,12 @@ static void lc_loss_is_that_of_corrected_logits(void **state)
     /* Logits 0, priors 0.7499 and 0.2499: odds 3 to 1. Loss of class 1: log 4; gradient 3/4, -3/4.
      */
     const int32_t labels[] = {1};
-    const float priors[] = {0.7499f, 0.2499f}, logits[] = {0, 0};
+    const float shift[] = {gn_lc_shift(0.7499f), gn_lc_shift(0.2499f)}, logits[] = {0, 0};
     float room[2], losses[1], gradient[2];
-    const gn_lc_terms terms = {{.labels = labels, .count = 1}, priors, room};
+    const gn_shifted_cross_entropy terms = {{.labels = labels, .count = 1}, shift, room, false};
     const gn_loss_part part = {
         .count = 1, .classes = 2, .logits = logits, .losses = losses, .logit_gradient = gradient};
-    const gn_loss loss = gn_lc_loss(&terms);
+    const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
     assert_near(loss.evaluate(loss.terms, &part), log(4), 1e-5);
     assert_near(gradient[0], 0.75, 1e-5);
     assert_near(gradient[1], -0.75, 1e-5);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "methods/bsoftmax.h"
+#include "methods/shifted.h"
 #include "methods/group_weights.h"
 
 enum { GROUPS = 4 };
@@ -98,9 +99,11 @@ static void bsoftmax_corrects_the_training_logits(void **state)
     float raise[2] = {logf(3), 0}, room[2], losses[1], gradient[2];
     const float logits[2] = {0.5f, 0.5f};
     const int32_t labels[1] = {1};
-    const gn_raised_cross_entropy terms = {
-        .terms = {.labels = labels, .count = 1}, .raise = raise, .logits = room};
-    const gn_loss loss = gn_raised_cross_entropy_loss(&terms);
+    const gn_shifted_cross_entropy terms = {.cross_entropy = {.labels = labels, .count = 1},
+                                            .shift = raise,
+                                            .room = room,
+                                            .common = true};
+    const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
     double value = loss.evaluate(loss.terms, &(gn_loss_part){.count = 1,
                                                              .classes = 2,
                                                              .logits = logits,
