@@ -242,8 +242,8 @@ static gerne_status reset(gerne_ctx *ctx, const gn_config *config, const table *
 }
 
 /* An option that does not apply counts as unset. It is an error to ask for it, except that a file
- * may state the default, as config.yaml of earlier versions does, and that a flag may replace the
- * value for which the file's option was meant. */
+ * may state the default, as config.yaml of earlier versions does, that a flag may replace the value
+ * for which the file's option was meant, and that lenient options are ignored with a warning. */
 static gerne_status withdraw(gerne_ctx *ctx, const gn_config *config, const table *t, size_t i,
                              const condition *c)
 {
@@ -261,6 +261,11 @@ static gerne_status withdraw(gerne_ctx *ctx, const gn_config *config, const tabl
                c->key, c->value, key);
     if (origin == GN_FILE && (c->origin == GN_FLAG || !changed))
         return GERNE_OK;
+    if (option->flags & GN_LENIENT) {
+        gn_log(ctx, GERNE_LOG_WARNING, "%s does not apply to %s %s and is ignored", key, c->key,
+               c->value);
+        return GERNE_OK;
+    }
     gn_fail(ctx, GERNE_EUSAGE, "%s does not apply to %s %s", key, c->key, c->value);
     gn_hint(ctx, "it needs --%s %s", c->key, c->words);
     return GERNE_EUSAGE;

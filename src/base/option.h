@@ -45,10 +45,11 @@ enum {
     GN_TUNABLE = 1,  /* tune may search over it */
     GN_OPEN_MIN = 2, /* the lower limit itself is not allowed */
     GN_OPEN_MAX = 4,
-    GN_REQUIRED = 8, /* has to be given */
-    GN_NO_HASH = 16, /* does not change results (paths, verbosity) */
-    GN_LOG = 32,     /* a search varies it by factors */
-    GN_GUESSED = 64, /* matters only where groups are estimated */
+    GN_REQUIRED = 8,  /* has to be given */
+    GN_NO_HASH = 16,  /* does not change results (paths, verbosity) */
+    GN_LOG = 32,      /* a search varies it by factors */
+    GN_GUESSED = 64,  /* matters only where groups are estimated */
+    GN_LENIENT = 128, /* given where it does not apply, it is ignored with a warning */
 
     GN_NOT_ASKED = 1 << 16, /* not a flag of options: gn_config_print leaves defaults out */
 };
@@ -98,7 +99,7 @@ GERNE_CHECKED gerne_status gn_config_apply(gerne_ctx *ctx, gn_config *config,
 gerne_status gn_config_unknown_key(gerne_ctx *ctx, const gn_config *config, const char *key);
 
 /* After the last gn_config_apply: GERNE_EUSAGE when a required option was not given, or one that
- * does not apply was. Options that do not apply are unset from here on. */
+ * does not apply was, unless it is lenient. Options that do not apply are unset from here on. */
 GERNE_CHECKED gerne_status gn_config_complete(gerne_ctx *ctx, gn_config *config);
 
 bool gn_config_knows(const gn_config *config, const char *key);

@@ -4,23 +4,32 @@
 
 #define OPTION(key) offsetof(gn_model_options, key)
 
+/* auto stands for any of them until the data is known. */
+#define MLP        "arch auto|mlp"
+#define RESNET     "arch auto|resnet18|resnet34|resnet50|resnet20"
+#define BOTTLENECK "arch resnet50"
+#define STEMMED    "arch auto|resnet18|resnet34|resnet50"
+
 const gn_option gn_model_option_table[] = {
     {"arch", GN_TEXT, OPTION(arch), .fallback = "auto",
      .help = "network; 'gerne models' lists them; auto: mlp for features, synthetic "
              "and c-mnist, resnet20 for images below 64 pixels, else resnet18"},
     {"hidden", GN_INTS, OPTION(hidden), .fallback = "100,100,100", .min = 1, .max = 1e6,
-     .help = "widths of the hidden layers (mlp)"},
+     .when = MLP, .flags = GN_LENIENT, .help = "widths of the hidden layers (mlp)"},
     {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,
      .help = "initial weights, a safetensors or PyTorch file; a head of another size is replaced"},
     {"variant", GN_CHOICE, OPTION(variant), .fallback = "v1.5", .choices = "v1.5|v1",
+     .when = BOTTLENECK, .flags = GN_LENIENT,
      .help = "convolution of a bottleneck block that has the stride: the 3x3 (v1.5) "
              "or the first 1x1 (v1)"},
     {"stem", GN_CHOICE, OPTION(stem), .fallback = "imagenet", .choices = "imagenet|cifar",
+     .when = STEMMED, .flags = GN_LENIENT,
      .help = "first layers of a ResNet: 7x7 with stride 2 and pooling (imagenet), or "
              "3x3 for small images (cifar)"},
     {"freeze", GN_CHOICE, OPTION(freeze), .fallback = "none", .choices = "none|body|head",
      .help = "part of the network that is not trained"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
+     .when = RESNET, .flags = GN_LENIENT,
      .help = "BatchNorm statistics in training: of each of two batches (separate), of "
              "both together (concat), or the running ones, fixed (frozen); auto: "
              "concat from scratch, frozen with model.weights"},

@@ -39,6 +39,8 @@ gerne_status gn_settle_architecture(gerne_ctx *ctx, const gn_run_config *config,
     gerne_status status = gn_settings_add(ctx, &chosen, "model.arch", &name, 1, false, 0);
     if (status == GERNE_OK)
         status = gn_config_apply(ctx, config->config, &chosen);
+    if (status == GERNE_OK)
+        status = gn_config_complete(ctx, config->config); /* options of other networks are unset */
     gn_settings_free(&chosen);
     gn_log(ctx, GERNE_LOG_INFO, "network: %s, %s (--model.arch selects another)", name, reason);
     return status;

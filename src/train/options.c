@@ -49,9 +49,10 @@ static const gn_option train_table[] = {
      .help = "weights to evaluate and save: the current ones, their exponential "
              "moving average (ema), or their mean since average_from (tail)"},
     {"average_decay", GN_REAL, TRAIN(average_decay), .fallback = "0.99", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "decay of average ema, per step"},
+     .when = "average ema", .flags = GN_LENIENT | GN_TUNABLE | GN_OPEN_MAX,
+     .help = "decay of average ema, per step"},
     {"average_from", GN_REAL, TRAIN(average_from), .fallback = "0.5", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MAX,
+     .when = "average tail", .flags = GN_LENIENT | GN_TUNABLE | GN_OPEN_MAX,
      .help = "where average tail starts, as a fraction of all steps"},
     {"log_test", GN_BOOL, TRAIN(log_test), .fallback = "false",
      .help = "also evaluate the test split during training, without selecting on it"},
