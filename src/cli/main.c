@@ -46,12 +46,17 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
 static bool asks_for_json(int argc, char **argv)
 {
     bool on = false;
-    for (int i = 2; i < argc; i++)
-        if (strcmp(argv[i], "--json") == 0 &&
-            !(i + 1 < argc && gn_parse_bool(argv[i + 1], &on))) /* it may stand alone */
-            on = true;
-        else if (strncmp(argv[i], "--json=", 7) == 0 && !gn_parse_bool(argv[i] + 7, &on))
-            on = true;
+    for (int i = 2; i < argc; i++) {
+        const char *value;
+        if (strcmp(argv[i], "--json") == 0)
+            value = i + 1 < argc ? argv[i + 1] : "";
+        else if (strncmp(argv[i], "--json=", 7) == 0)
+            value = argv[i] + 7;
+        else
+            continue;
+        if (!gn_parse_bool(value, &on))
+            on = true; /* it stands alone */
+    }
     return on;
 }
 
