@@ -43,9 +43,9 @@ static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, const gn_cell *
 /* The cells of one dataset and ratio, of which first is one. */
 static gerne_status add_sheet(gn_reproduction *r, const gn_cell *first)
 {
-    static const char *const gba[] = {"method",       "attributes", "runs", "GBA",
+    static const char *const gba[] = {"method",       "attributes", "runs",  "GBA",
                                       "95% interval", "oracle",     "remark"};
-    static const char *const wga[] = {"method",       "attributes", "runs", "WGA",
+    static const char *const wga[] = {"method",       "attributes", "runs",  "WGA",
                                       "95% interval", "oracle",     "remark"};
     const gn_cell **rows;
     size_t count = 0;
