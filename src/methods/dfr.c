@@ -198,11 +198,33 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return given->variant == ORIGINAL ? refit(run) : penalized_step(run, batch);
 }
 
+static const char description[] =
+    "Deep feature reweighting: stage 'erm' trains the network by ERM and keeps the last "
+    "checkpoint; then its head is fitted to a group-balanced subset of the validation split, on "
+    "features that stay as they are.\n\n"
+    "    original:     minimise |w|_1 + C sum_i log(1 + exp(-t_i w.x_i)),  t_i = +-1,\n"
+    "                  and average over balanced subsets\n"
+    "    subpopbench:  L = mean CE_i + rho |W|_1,  on one balanced subset\n\n"
+    "The original variant standardises features by the training split and fits L1 logistic "
+    "regressions (one against the rest for more than two classes). C, from 1, 0.7, 0.3, 0.1, 0.07, "
+    "0.03 and 0.01, is the one with the best worst-group accuracy on one half of the split after a "
+    "fit to the other; then repeats regressions (0: 20 on val, 10 on train), each on a subset of "
+    "its own, are averaged. The subpopbench variant trains a fresh head with the optimiser of the "
+    "run. With split train the head is fitted to the training split, whose attributes are then "
+    "needed. It assumes that ERM learns useful features for all groups. Use it when the validation "
+    "split has attributes and every group in it some samples. The checkpoint is selected on the "
+    "samples that the head was fitted to, so trust the test split rather than validation. With "
+    "unknown attributes the classes of the validation split are balanced; the groups of "
+    "method.estimator serve split train alone.";
+
 const gn_method gn_method_dfr = {
     .name = "dfr",
     .paper = "Kirichenko et al. 2023",
-    .summary = "ERM, then its head is fitted anew to group-balanced validation samples",
+    .title = "Last Layer Re-Training is Sufficient for Robustness to Spurious Correlations",
+    .summary = "refits the head of an ERM network to group-balanced validation data",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
+    .validation = GN_VALIDATION_FITS_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(dfr_options),

@@ -134,11 +134,26 @@ static gerne_status finish(gn_run *run)
     return GERNE_OK;
 }
 
+static const char description[] =
+    "Just train twice: a first model is trained briefly by ERM. The training samples that it "
+    "misclassifies, its error set E, count more when a second model is trained from scratch.\n\n"
+    "    E = { i : argmax z_i != y_i } under the first model\n"
+    "    original:     L = mean CE_i,  with lambda extra copies of the samples in E\n"
+    "    subpopbench:  L = mean w_i CE_i,  w_i = lambda for samples in E, else 1\n\n"
+    "In the original variant the first model is trained for first_epochs and epochs are shuffled; "
+    "in the subpopbench variant it takes the fraction first_share of all steps, and batches are "
+    "uniform. This length matters most: too short, and the errors are arbitrary; too long, and "
+    "there are none. Without any error the run fails; a class without errors gives a warning. It "
+    "assumes that the first model errs where the shortcut fails. Attributes are not used in "
+    "training, but those of the validation split help to choose first_epochs and lambda: use it "
+    "when only that split has them.";
+
 const gn_method gn_method_jtt = {
     .name = "jtt",
     .paper = "Liu et al. 2021",
-    .summary = "trains twice; samples that the first model misclassifies count more in "
-               "the second",
+    .title = "Just Train Twice: Improving Group Robustness without Training Group Information",
+    .summary = "trains twice and upweights what the first model misclassifies",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
