@@ -57,9 +57,16 @@ static gerne_status refuse_group(gn_run *run, uint32_t y, uint32_t a, uint64_t c
             given->split == ON_VALIDATION ? "validation" : "training",
             gn_group_text(run->groups, y, a, name), (unsigned long long)count, least);
     gn_hint(run->ctx, "%suse --method.split %s, or put more samples of it there",
-            run->attributes > 1 ? "use --method.attributes unknown to balance classes instead, "
-                                : "",
+            run->attributes > 1 ? "balance classes instead with --method.attributes unknown, " : "",
             given->split == ON_VALIDATION ? "train" : "val");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status refuse_split(gn_run *run)
+{
+    gn_fail(run->ctx, GERNE_EUSAGE,
+            "dfr fits the head to the validation split, but the data has none");
+    gn_hint(run->ctx, "hold out samples with --data.val N, or use --method.split train");
     return GERNE_EUSAGE;
 }
 
@@ -69,8 +76,15 @@ static gerne_status check(gn_run *run)
     bool on_validation = given->split == ON_VALIDATION;
     gn_labelled split = gn_run_labelled(run, on_validation ? GN_SET_VALIDATION : GN_SET_TRAIN);
     size_t least = given->variant == ORIGINAL ? 2 : 1; /* one for each half */
-    if (split.n == 0 || run->estimator)
-        return GERNE_OK; /* told elsewhere, or not known yet */
+    if (split.n == 0)
+        return refuse_split(run);
+    if (run->estimator && on_validation)
+        gn_warn(run->ctx,
+                "dfr: estimator '%s' finds groups of the training split; in the validation split, "
+                "to which the head is fitted, classes are balanced (method.split val)",
+                run->estimator->name);
+    if (run->estimator)
+        return GERNE_OK; /* sizes are not known yet */
     for (uint32_t y = 0; y < run->classes; y++)
         for (uint32_t a = 0; a < split.attributes; a++) {
             uint64_t count = 0;

@@ -46,7 +46,8 @@ static int stages(const gn_run *run, gn_stage *list)
                          .networks = 1,
                          .keep = GN_KEEP_BALANCED_ACC,
                          .table = "scores",
-                         .from = given->biased};
+                         .from = given->biased,
+                         .from_key = "method.biased"};
     return 1;
 }
 

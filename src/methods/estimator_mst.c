@@ -89,6 +89,8 @@ static gerne_status start(gn_run *run)
     if (batch > run->epoch_samples) { /* the whole part at once */
         batch = (uint32_t)run->epoch_samples;
         run->epoch_samples = run->batch;
+        gn_log(run->ctx, GERNE_LOG_INFO, "mst: stage '%s' has batches of its %u samples, not of %u",
+               run->stage->name, batch, run->batch);
     }
     run->pass_samples = batch;
     return gn_run_sampler(run, groups, &(gerne_sampler_options){.drop_last = true, .batch = batch},

@@ -1,6 +1,7 @@
 /* jtt.c - just train twice: what a briefly trained model gets wrong counts more in a second run. */
 #include <string.h>
 
+#include "debias/groups.h"
 #include "methods/rules.h"
 #include "methods/weighted.h"
 
@@ -118,6 +119,33 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+/* Without any error the second stage would be ERM once more. */
+static gerne_status check_errors(gn_run *run, size_t count)
+{
+    const jtt_state *state = run->state;
+    char text[GN_GROUP_TEXT];
+    if (count == 0) {
+        gn_fail(run->ctx, GERNE_EDATA,
+                "jtt: the first model classifies all %zu training samples correctly, so there is "
+                "nothing to upweight",
+                run->n);
+        gn_hint(run->ctx, "train the first model for a shorter time (--method.first_epochs, "
+                          "--method.first_share)");
+        return GERNE_EDATA;
+    }
+    for (uint32_t y = 0; y < run->classes; y++) {
+        bool found = false;
+        for (size_t i = 0; i < run->n && !found; i++)
+            found = run->y[i] == (int32_t)y && state->errors[i] != 0;
+        if (!found)
+            gn_warn(run->ctx,
+                    "jtt: the first model classifies all samples of class %s correctly, so none "
+                    "of them is upweighted",
+                    gn_class_text(run->groups, y, text));
+    }
+    return GERNE_OK;
+}
+
 static gerne_status finish(gn_run *run)
 {
     jtt_state *state = run->state;
@@ -131,7 +159,7 @@ static gerne_status finish(gn_run *run)
         state->errors[list[i]] = 1;
     gn_log(run->ctx, GERNE_LOG_INFO,
            "jtt: the first model misclassifies %zu of %zu training samples", count, run->n);
-    return GERNE_OK;
+    return check_errors(run, count);
 }
 
 static const char description[] =

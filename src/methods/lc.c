@@ -71,9 +71,10 @@ double gn_lc_strength(double t, double ramp)
     return 0.5 * exp(-5 * left * left);
 }
 
-void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
+bool gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
                     uint32_t *room)
 {
+    bool all = true;
     for (size_t c = 0; c < classes; c++) {
         size_t members = 0, conflicting = 0;
         for (size_t i = 0; i < view->count; i++)
@@ -82,11 +83,13 @@ void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, u
         for (size_t i = 0; !conflicting && i < view->count; i++)
             if ((size_t)view->y[i] == c)
                 room[members++] = (uint32_t)i;
+        all = all && members == 0;
         gn_random_shuffle(stream, room, members);
         for (size_t i = 0, m = 0; i < view->count; i++)
             if ((size_t)view->y[i] == c)
                 partners[i] = room[conflicting ? gn_random_below(stream, conflicting) : m++];
     }
+    return all;
 }
 
 float gn_lc_shift(float prior)
@@ -142,6 +145,7 @@ typedef struct lc_state {
     float *shift, *shifted;
     uint32_t *partners, *room;
     gn_mixing mixing;
+    bool told; /* that a class had no sample to mix with */
 } lc_state;
 
 static int stages(const gn_run *run, gn_stage *list)
@@ -149,6 +153,12 @@ static int stages(const gn_run *run, gn_stage *list)
     (void)run;
     list[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 2};
     return 1;
+}
+
+static gerne_status check(gn_run *run)
+{
+    const lc_options *given = run->options;
+    return given->mixup ? gn_check_pairs(run) : GERNE_OK;
 }
 
 static gerne_status start(gn_run *run)
@@ -202,6 +212,16 @@ static double observe(const void *given, const gn_loss_part *part)
     return plain.evaluate(plain.terms, part);
 }
 
+static void tell(gn_run *run, bool all_have_partners)
+{
+    lc_state *state = run->state;
+    if (!all_have_partners && !state->told)
+        gn_log(run->ctx, GERNE_LOG_INFO,
+               "lc: the biased network misclassifies no sample of some class in a batch; the "
+               "samples of such a class are mixed among themselves");
+    state->told = state->told || !all_have_partners;
+}
+
 /* Pairs of group mix-up; without it every sample is its own partner. */
 static void pair_up(gn_run *run, int64_t k, const gn_lc_view *view)
 {
@@ -211,7 +231,7 @@ static void pair_up(gn_run *run, int64_t k, const gn_lc_view *view)
     double strength = given->mixup ? gn_lc_strength((double)k, (double)given->ramp) : 0;
     float share = (float)(1 - strength * (2 - gn_random_uniform(&stream)));
     if (given->mixup)
-        gn_lc_partners(view, run->classes, &stream, state->partners, state->room);
+        tell(run, gn_lc_partners(view, run->classes, &stream, state->partners, state->room));
     for (size_t i = 0; i < view->count; i++)
         state->mixing.pairs[i] = (gn_pair){
             .own = (uint32_t)i,
@@ -310,6 +330,7 @@ const gn_method gn_method_lc = {
     .state_size = sizeof(lc_state),
     .plain_batches = true,
     .stages = stages,
+    .check = check,
     .start = start,
     .plan = plan,
     .step = step,

@@ -46,7 +46,14 @@ static gerne_status check(gn_run *run)
         gn_hint(run->ctx, "use --method.mix mixup; cutmix needs images and a body that trains");
         return GERNE_EUSAGE;
     }
-    return gn_check_pairs(run);
+    GN_TRY(gn_check_pairs(run));
+    bool grouped = run->attributes > 1 || run->estimator;
+    if (given->variant == SUBPOPBENCH || !grouped || given->p_sel == 0 || run->per_class >= 2)
+        return GERNE_OK;
+    gn_fail(run->ctx, GERNE_EUSAGE,
+            "method 'lisa' mixes two samples of a class, but a batch has one of each class");
+    gn_hint(run->ctx, "raise --train.batch to %u or more", 2 * run->classes);
+    return GERNE_EUSAGE;
 }
 
 /* A sweep over two classes and two attributes of a balanced batch makes half as many mixtures as

@@ -82,6 +82,7 @@ typedef struct gn_stage {
     gn_keep keep;
     const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
     const char *from;       /* a run directory to take that table from; or NULL */
+    const char *from_key;   /* the option that names it: "method.biased" */
     const gn_method *owner; /* whose hooks carry it: the method or its estimator; set by the run */
 } gn_stage;
 

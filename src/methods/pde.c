@@ -85,6 +85,9 @@ static gerne_status start(gn_run *run)
     pde_state *state = run->state;
     size_t balanced;
     GN_TRY(order_samples(run, &balanced));
+    if (balanced < run->batch)
+        gn_log(run->ctx, GERNE_LOG_INFO,
+               "pde: fewer samples than a batch of %u has: batches repeat them", run->batch);
     state->growth = (gn_growth){.first = balanced,
                                 .added = (size_t)given->added,
                                 .all = run->n,
