@@ -130,11 +130,11 @@ static gerne_status check_sets(gn_run *run)
         for (size_t j = 0; j < sizeof needed / sizeof needed[0]; j++) {
             size_t size = size_of(needed[j].l, s);
             if (size == 0) {
-                gn_fail(run->ctx, GERNE_EDATA, "cnc: no shortcut found in class %s: %s",
+                gn_fail(run->ctx, GERNE_ENOTHING, "cnc: no shortcut found in class %s: %s",
                         gn_class_text(run->groups, s, text), needed[j].what);
                 gn_hint(run->ctx, "train the first model shorter or longer (--method.first_epochs, "
                                   "--method.first_decay)");
-                return GERNE_EDATA;
+                return GERNE_ENOTHING;
             }
             if (j > 0 && size < state->m)
                 state->m = size;

@@ -125,13 +125,13 @@ static gerne_status check_errors(gn_run *run, size_t count)
     const jtt_state *state = run->state;
     char text[GN_GROUP_TEXT];
     if (count == 0) {
-        gn_fail(run->ctx, GERNE_EDATA,
+        gn_fail(run->ctx, GERNE_ENOTHING,
                 "jtt: the first model classifies all %zu training samples correctly, so there is "
                 "nothing to upweight",
                 run->n);
         gn_hint(run->ctx, "train the first model for a shorter time (--method.first_epochs, "
                           "--method.first_share)");
-        return GERNE_EDATA;
+        return GERNE_ENOTHING;
     }
     for (uint32_t y = 0; y < run->classes; y++) {
         bool found = false;

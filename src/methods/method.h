@@ -273,7 +273,7 @@ typedef struct gn_grouping {
     const bool *minority; /* [attributes]: which stand for the minority; NULL: by their shares */
 } gn_grouping;
 
-/* From now on the run's groups are these. GERNE_EDATA when all samples of a class are in one of
+/* From now on the run's groups are these. GERNE_ENOTHING when all samples of a class are in one of
  * them. Where the truth is known, run->pseudo says how well the minority was found; nothing else
  * ever looks at it. */
 GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping);
