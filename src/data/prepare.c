@@ -63,8 +63,9 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         dataset->source->contents(dataset->source, dataset->content_digest);
     if (!gn_multiply(dataset->n, dataset->dimension, &bytes))
         bytes = SIZE_MAX;
-    bool cached = bytes <= dataset->memory_limit;
-    if (!cached)
+    bool fits = bytes <= dataset->memory_limit;
+    bool cached = fits && !(dataset->read_once && dataset->source->digest);
+    if (!fits)
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);

@@ -14,6 +14,8 @@ static gerne_status open_data(gn_trainer *t)
         gn_fail(ctx, GERNE_EUSAGE, "the data has no labels to train on");
         return GERNE_EUSAGE;
     }
+    /* Behind a frozen body pixels are read once at most: when its features are computed. */
+    t->input.data->read_once = t->config->model.freeze == GN_FREEZE_BODY;
     GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
     GN_TRY(gn_dataset_fingerprint(ctx, t->input.data, t->input.fingerprint));
     for (int s = 0; s < GN_SPLITS; s++)
