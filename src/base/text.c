@@ -168,6 +168,19 @@ bool gn_utf8_next(const char *text, size_t size, size_t *used, int32_t *characte
     return true;
 }
 
+size_t gn_utf8_put(int32_t character, char bytes[4])
+{
+    if (character < 0x80) {
+        bytes[0] = (char)character;
+        return 1;
+    }
+    size_t size = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i; i--, character >>= 6)
+        bytes[i] = (char)(0x80 | (character & 0x3f));
+    bytes[0] = (char)((0xf00 >> size & 0xff) | character);
+    return size;
+}
+
 bool gn_is_utf8(const char *text)
 {
     size_t size = strlen(text), used;

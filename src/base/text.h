@@ -27,6 +27,9 @@ bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off
 enum { GN_REPLACEMENT = 0xfffd };
 bool gn_utf8_next(const char *text, size_t size, size_t *used, int32_t *character);
 
+/* Writes a character as UTF-8; the bytes it takes. */
+size_t gn_utf8_put(int32_t character, char bytes[4]);
+
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
 

@@ -8,10 +8,11 @@
 #include "data/describe.h"
 #include "data/download.h"
 #include "data/export.h"
+#include "train/options.h"
 
 typedef struct data_command {
     gn_data_options data;
-    const char *out, *mirror, *sha256, *vocab;
+    const char *out, *mirror, *sha256, *vocab, *cache;
 } data_command;
 
 static const gn_option options[] = {
@@ -19,6 +20,8 @@ static const gn_option options[] = {
      .help = "make, fetch: output folder (default: data/NAME)", .flags = GN_NO_HASH},
     {"mirror", GN_TEXT, offsetof(data_command, mirror),
      .help = "fetch: URL of a folder with the same files", .flags = GN_NO_HASH},
+    {"cache", GN_TEXT, offsetof(data_command, cache),
+     .help = "info of texts: cache directory (default: ~/.cache/gerne)", .flags = GN_NO_HASH},
     {"sha256", GN_TEXT, offsetof(data_command, sha256),
      .help = "fetch: expected checksum of the file when NAME is a URL", .flags = GN_NO_HASH},
 };
@@ -63,8 +66,14 @@ static gerne_status run_info(gn_cli *cli)
 {
     data_command *self = cli->options;
     gn_dataset *dataset;
+    self->data.vocab = self->vocab;
+    GN_TRY(gn_cache_folder(cli->ctx, cli->arena, self->cache, &self->data.cache));
     GN_TRY(gn_dataset_open(cli->ctx, &self->data, &dataset));
-    gerne_status status = print_info(cli, dataset);
+    gerne_status status = GERNE_OK;
+    if (dataset->field == GN_TOKENS && self->vocab)
+        status = gn_dataset_prepare(cli->ctx, dataset, thread_count());
+    if (status == GERNE_OK)
+        status = print_info(cli, dataset);
     gn_dataset_close(dataset);
     return status;
 }

@@ -104,7 +104,7 @@ static const gn_option options[] = {
              "images"},
     {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false", .when = "format features",
      .help = "scale features to mean 0 and variance 1 on the training split"},
-    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = READ,
+    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = "format images|features",
      .help = "skip samples that cannot be read, with a warning, instead of stopping"},
     {"missing", GN_CHOICE, FIELD(missing), .fallback = "error", .choices = GN_MISSING_CHOICES,
      .when = READ, .help = GN_MISSING_HELP},

@@ -88,19 +88,6 @@ static void emit(gn_pieces *pieces, int32_t id)
         pieces->more = true;
 }
 
-static size_t put_utf8(int32_t c, char *out)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t size = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (size_t i = size - 1; i; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)((0xf00 >> size & 0xff) | c);
-    return size;
-}
-
 /* The longest token from here on; its bytes are in *used, 0 when there is none. */
 static int32_t longest(const gn_trie *trie, int32_t node, const char *bytes, size_t size,
                        size_t *used)
@@ -148,7 +135,7 @@ static void close_word(const gn_tokenizer *t, open_word *word, gn_pieces *pieces
         emit(pieces, t->vocabulary->unknown);
     } else if (word->count) {
         for (size_t i = 0; i < word->count; i++)
-            size += put_utf8(word->characters[i], bytes + size);
+            size += gn_utf8_put(word->characters[i], bytes + size);
         emit_word(t, bytes, size, pieces);
     }
     word->count = word->movable = 0;

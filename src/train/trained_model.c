@@ -170,6 +170,8 @@ static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model, gn_
     GN_TRY(fit_images(ctx, model, &options));
     if (card)
         options.standardize = false; /* the model brings the mean it was trained with */
+    options.vocab = model->options->model.vocab;
+    options.cache = model->cache;
     GN_TRY(gn_dataset_open(ctx, &options, &data->dataset));
     GN_TRY(count_training(ctx, data));
     if (!model->options->frozen && !options.standardize)
