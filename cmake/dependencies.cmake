@@ -34,6 +34,7 @@ gerne_needs_package(libarchive archive)
 gerne_needs_package(libcurl curl)
 gerne_needs_package(libjpeg jpeg)
 gerne_needs_package(libpng png)
+gerne_needs_package(libutf8proc utf8proc)
 gerne_needs_package(sqlite3 sqlite3)
 gerne_needs_package(zlib z)
 

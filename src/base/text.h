@@ -22,6 +22,14 @@ bool gn_parse_int(const char *text, int64_t *out);
 bool gn_parse_double(const char *text, double *out); /* "inf" is taken, "nan" is not */
 bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off 1 0 */
 
+/* The character (code point) that starts size > 0 bytes of UTF-8, and the bytes it takes. Where
+ * they are malformed it is GN_REPLACEMENT for the longest beginning of a sequence, and false. */
+enum { GN_REPLACEMENT = 0xfffd };
+bool gn_utf8_next(const char *text, size_t size, size_t *used, int32_t *character);
+
+/* Writes a character as UTF-8; the bytes it takes. */
+size_t gn_utf8_put(int32_t character, char bytes[4]);
+
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/corpus.h"
 #include "data/source.h"
 
 typedef struct preparation {
@@ -234,12 +235,28 @@ static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int th
     return digest_features(ctx, dataset, threads);
 }
 
+/* ---- tokens ---- */
+
+/* The contents are the texts, the vocabulary and its rules, and which texts the samples are. */
+static gerne_status prepare_tokens(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    GN_TRY(gn_corpus_prepare(ctx, dataset->corpus, threads));
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, gn_corpus_key(dataset->corpus), GN_SHA256_SIZE);
+    gn_sha256_add(&hash, dataset->origin, dataset->n * sizeof *dataset->origin);
+    gn_sha256_end(&hash, dataset->content_digest);
+    return GERNE_OK;
+}
+
 gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     if (dataset->prepared)
         return GERNE_OK;
     if (dataset->field == GN_FEATURES)
         GN_TRY(prepare_features(ctx, dataset, threads));
+    else if (dataset->field == GN_TOKENS)
+        GN_TRY(prepare_tokens(ctx, dataset, threads));
     else
         GN_TRY(prepare_pixels(ctx, dataset, threads));
     dataset->prepared = true;

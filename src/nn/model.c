@@ -18,6 +18,9 @@ const gn_option gn_model_option_table[] = {
      .when = MLP, .flags = GN_LENIENT, .help = "widths of the hidden layers (mlp)"},
     {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,
      .help = "initial weights, a safetensors or PyTorch file; a head of another size is replaced"},
+    {"vocab", GN_TEXT, OPTION(vocab), .flags = GN_NO_HASH,
+     .help = "vocabulary of texts, BERT's vocab.txt or tokenizer.json (default: the one beside "
+             "model.weights)"},
     {"variant", GN_CHOICE, OPTION(variant), .fallback = "v1.5", .choices = "v1.5|v1",
      .when = BOTTLENECK, .flags = GN_LENIENT,
      .help = "convolution of a bottleneck block that has the stride: the 3x3 (v1.5) "

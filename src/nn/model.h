@@ -15,6 +15,7 @@ typedef struct gn_model_options {
     const char *arch;
     gn_ints hidden;
     const char *weights; /* a file to start from, or NULL */
+    const char *vocab;   /* of texts: vocab.txt or tokenizer.json, or NULL */
     int variant, stem, freeze, bn;
     double dropout; /* of the features in front of the head, in training passes */
     int64_t copies; /* of the body, side by side, their features concatenated; 0 stands for 1 */

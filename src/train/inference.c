@@ -135,7 +135,7 @@ static gerne_status run_batch(gn_inference *inference, pass *p, size_t first, gn
     gn_samples *samples = &inference->samples;
     size_t n = batch_from(inference, p, first);
     GN_TRY(submit(inference, p));
-    GN_TRY(gn_fetch_wait(inference->fetch, &samples->fields[0]));
+    GN_TRY(gn_fetch_wait(inference->fetch, samples->fields));
     samples->count = n;
     gerne_status status =
         gn_pass_part(inference->ctx, network, samples, 0, n, inference->body_only);

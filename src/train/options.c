@@ -319,3 +319,32 @@ gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option
         return gn_path_join(ctx, arena, home, ".cache/gerne", out);
     return gn_path_join(ctx, arena, ".", ".gerne-cache", out);
 }
+
+gerne_status gn_settle_vocabulary(gerne_ctx *ctx, const gn_run_config *config)
+{
+    static const char *const names[] = {"tokenizer.json", "vocab.txt"};
+    gn_arena *arena = gn_config_arena(config->config);
+    const char *weights = config->model.weights, *found = NULL;
+    if (config->data.format != GN_DATA_TEXT || config->model.vocab || !weights)
+        return GERNE_OK;
+    const char *slash = strrchr(weights, '/');
+    size_t size = slash ? (size_t)(slash - weights) : 1;
+    char *folder;
+    GN_TRY(gn_arena_alloc(ctx, arena, size + 1, 1, &folder));
+    memcpy(folder, slash ? weights : ".", size);
+    for (size_t i = 0; i < COUNT(names) && !found; i++) {
+        const char *path;
+        GN_TRY(gn_path_join(ctx, arena, size ? folder : "/", names[i], &path));
+        if (gn_path_exists(path))
+            found = path;
+    }
+    if (!found)
+        return GERNE_OK;
+    gn_settings chosen = {.arena = arena};
+    gerne_status status = gn_settings_add(ctx, &chosen, "model.vocab", &found, 1, false, 0);
+    if (status == GERNE_OK)
+        status = gn_config_apply(ctx, config->config, &chosen);
+    gn_settings_free(&chosen);
+    gn_log(ctx, GERNE_LOG_INFO, "vocabulary: '%s', beside the weights", found);
+    return status;
+}

@@ -66,4 +66,8 @@ GERNE_CHECKED gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *con
 GERNE_CHECKED gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option,
                                            const char **out);
 
+/* Texts need a vocabulary: model.vocab becomes tokenizer.json or vocab.txt beside model.weights
+ * where it is not set and there is one. */
+GERNE_CHECKED gerne_status gn_settle_vocabulary(gerne_ctx *ctx, const gn_run_config *config);
+
 #endif

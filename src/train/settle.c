@@ -9,7 +9,11 @@
 static gerne_status open_data(gn_trainer *t)
 {
     gerne_ctx *ctx = t->run.ctx;
-    GN_TRY(gn_dataset_open(ctx, &t->config->data, &t->input.data));
+    GN_TRY(gn_settle_vocabulary(ctx, t->config));
+    gn_data_options data = t->config->data;
+    data.vocab = t->config->model.vocab;
+    GN_TRY(gn_cache_folder(ctx, t->arena, t->config->top.cache, &data.cache));
+    GN_TRY(gn_dataset_open(ctx, &data, &t->input.data));
     if (t->input.data->classes == 0) {
         gn_fail(ctx, GERNE_EUSAGE, "the data has no labels to train on");
         return GERNE_EUSAGE;
