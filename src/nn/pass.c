@@ -2,14 +2,7 @@
 
 #include <string.h>
 
-/* The hot loop of small networks; compiled for wide vectors too and chosen at run time. Sanitizers
- * run before the code that chooses does. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define GN_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define GN_WIDE
-#endif
+#include "base/vector.h"
 
 /* ---- loading ---- */
 
