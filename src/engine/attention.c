@@ -275,7 +275,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     extra[SUMS] = -1;
     if (c->program->mode != GN_MODE_INFER)
         GN_TRY(new_numbers(c, rows * o->heads, &extra[SUMS]));
-    const int tensors[] = {gn_span_tensor(c, &o->sequence),
+    const int tensors[] = {gn_span_tensor(c, node, &o->sequence),
                            gn_key_tensor(c, &o->sequence),
                            scratch,
                            extra[SOURCE],
@@ -295,7 +295,7 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     GN_TRY(gn_as_floats(c, node, dy, &dy));
     GN_TRY(new_scratch(c, o, &scratch));
     GN_TRY(gn_new_floats(c, input, &dx));
-    const int tensors[] = {gn_span_tensor(c, &o->sequence),
+    const int tensors[] = {gn_span_tensor(c, node, &o->sequence),
                            gn_key_tensor(c, &o->sequence),
                            scratch,
                            extra[SOURCE],

@@ -66,7 +66,7 @@ static void drop(gn_program *program, const gn_call *call)
 static gerne_status emit(gn_compiler *c, const gn_node *node, int from, int to, int beside)
 {
     const dropout_options *options = node->options;
-    const int tensors[] = {gn_span_tensor(c, &options->sequence),
+    const int tensors[] = {gn_span_tensor(c, node, &options->sequence),
                            gn_key_tensor(c, &options->sequence), from, to, beside};
     return gn_emit(c, &(gn_kernel){.routine = drop, .node = node}, tensors, 5);
 }

@@ -192,14 +192,20 @@ gn_value gn_token_input(gn_graph *graph, const char *name, int64_t longest)
     return value;
 }
 
+static gn_value input_once(gn_graph *graph, const char *name, int64_t width)
+{
+    const gn_node *known = gn_find_input(graph, name);
+    return known ? known->value : gn_input(graph, name, GN_INT32, 1, &width);
+}
+
 gn_value gn_span_input(gn_graph *graph, const char *name)
 {
-    return gn_input(graph, name, GN_INT32, 1, (int64_t[]){2});
+    return input_once(graph, name, 2);
 }
 
 gn_value gn_key_input(gn_graph *graph, const char *name)
 {
-    return gn_input(graph, name, GN_INT32, 1, (int64_t[]){4});
+    return input_once(graph, name, 4);
 }
 
 gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output)

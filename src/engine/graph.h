@@ -40,9 +40,9 @@ void gn_graph_close(gn_graph *graph);
  * "pixels", "features", "tokens", "mask". */
 gn_value gn_input(gn_graph *graph, const char *name, gn_type type, int ndims, const int64_t *dims);
 
-/* Packed sequences: one integer a token, and for each sample of the batch where its tokens start
- * and how many there are, int32_t [batch][2] (0 tokens for a sample that is not there). longest is
- * the most tokens of one sample. */
+/* Packed sequences (asked for again, spans and keys are the same): one integer a token, and for
+ * each sample of the batch where its tokens start and how many there are, int32_t [batch][2] (0
+ * tokens for a sample that is not there). longest is the most tokens of one sample. */
 gn_value gn_token_input(gn_graph *graph, const char *name, int64_t longest);
 gn_value gn_span_input(gn_graph *graph, const char *name);
 

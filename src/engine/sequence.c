@@ -2,11 +2,13 @@
 
 gn_layout gn_layout_of(const gn_program *program, int spans, const gn_node *node)
 {
-    bool even = spans < 0;
-    return (gn_layout){.spans = even ? NULL : gn_tensor_data(program, spans),
-                       .samples = program->batch,
-                       .length = even ? node->dims[1] : 0,
-                       .rows = even ? program->batch * node->dims[1] : program->tokens};
+    if (spans >= 0)
+        return (gn_layout){.spans = gn_tensor_data(program, spans),
+                           .samples = program->batch,
+                           .rows = program->tokens};
+    int64_t length = node->ndims == 3 ? node->dims[1] : 1; /* features: a place each */
+    return (gn_layout){
+        .samples = program->batch, .length = length, .rows = program->batch * length};
 }
 
 gn_span gn_span_of(const gn_layout *layout, int64_t sample)
@@ -27,9 +29,9 @@ int64_t gn_rows_used(const gn_layout *layout)
     return used;
 }
 
-int gn_span_tensor(const gn_compiler *c, const gn_sequence *sequence)
+int gn_span_tensor(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence)
 {
-    return sequence->spans < 0 ? -1 : c->values[sequence->spans].tensor;
+    return node->packed ? c->values[sequence->spans].tensor : -1;
 }
 
 int gn_key_tensor(const gn_compiler *c, const gn_sequence *sequence)

@@ -24,7 +24,7 @@ gn_span gn_span_of(const gn_layout *layout, int64_t sample);
 int64_t gn_rows_used(const gn_layout *layout); /* those behind them belong to no sample */
 
 /* The tensors of spans and keys, for calls; -1 where the layer does without. */
-int gn_span_tensor(const gn_compiler *c, const gn_sequence *sequence);
+int gn_span_tensor(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence);
 int gn_key_tensor(const gn_compiler *c, const gn_sequence *sequence);
 /* Whether the layer draws masks in this program. */
 bool gn_drops(const gn_compiler *c, const gn_sequence *sequence);

@@ -73,6 +73,8 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
                           &t->now.networks[i]));
     if (stage->on_features[i])
         gn_network_want_feature_gradient(t->now.networks[i]);
+    if (t->run.whole)
+        gn_network_keep_whole(t->now.networks[i]);
     GN_TRY(gn_network_initialize(ctx, t->now.networks[i], seed_of(t, i)));
     return model.weights ? gn_network_load(ctx, t->now.networks[i], model.weights, NULL) : GERNE_OK;
 }

@@ -614,11 +614,27 @@ static void test_networks(void **state)
     static const int64_t hidden[] = {20, 15};
     for (size_t i = 0; gn_architectures[i]; i++) {
         const gn_architecture *a = gn_architectures[i];
-        gn_model_options options = {.arch = a->name, .hidden = {hidden, 2}};
+        gn_model_options options = {.arch = a->name,
+                                    .hidden = {hidden, 2},
+                                    .depth = 2,
+                                    .width = 24,
+                                    .heads = 3,
+                                    .patch = 4,
+                                    .inner_dropout = 0.2};
         options.stem = GN_STEM_CIFAR; /* keeps the last maps larger than one pixel */
         gn_graph *graph;
         assert_ok(ctx, gn_graph_new(ctx, device, &graph));
-        gn_value input = a->wants_images ? pixels(graph, 3, 8, 8) : features(graph, 48);
+        gn_sample_shape shape = gn_pixels_shape(3, 8, 8);
+        gn_value input;
+        if (a->wants_tokens) {
+            shape = gn_tokens_shape(LONGEST);
+            shape.fields[0].below = WORDS;
+            input = gn_token_input(graph, "ids", LONGEST);
+        } else {
+            input = a->wants_images ? pixels(graph, 3, 8, 8) : features(graph, 48);
+        }
+        if (a->settle)
+            assert_ok(ctx, a->settle(ctx, &options, &shape));
         gn_value body = a->body(graph, &options, input);
         assert_ok(ctx, gn_graph_finish(ctx, graph, gn_linear(graph, body, "fc", 7, false)));
         check(a->name, graph, ctx, device, GN_MODE_FROZEN, true);
