@@ -279,5 +279,5 @@ const gn_architecture gn_bert_architecture = {
     .settle = settle,
     .alias = alias,
     .unused = unused,
-    .plain_bias = true,
+    .decays_matrices = true,
 };

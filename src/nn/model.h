@@ -58,7 +58,7 @@ typedef struct gn_architecture {
      * and tensors that are passed over. NULL: none. */
     bool (*alias)(const char *name, int which, char *out, size_t size);
     bool (*unused)(const char *name);
-    bool plain_bias; /* adamw's decay acts on matrices alone */
+    bool decays_matrices; /* adamw decays matrices alone */
 } gn_architecture;
 
 /* Inputs of networks that take tokens, beside GN_FIELD_TOKENS: see engine/graph.h. */

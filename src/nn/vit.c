@@ -120,5 +120,5 @@ const gn_architecture gn_vit_architecture = {
     .body = body,
     .head = "head",
     .settle = settle,
-    .plain_bias = true,
+    .decays_matrices = true,
 };

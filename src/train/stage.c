@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "nn/decay.h"
 #include "nn/network_weights.h"
 #include "train/trainer.h"
 
@@ -118,8 +119,8 @@ static gerne_status make_network(gn_trainer *t, int i)
                                   &t->now.networks[i]));
     else
         GN_TRY(make_whole_network(t, i));
-    return gn_optimizer_new(ctx, &t->now.optimizer_options, gn_network_trained(t->now.networks[i]),
-                            &t->now.optimizers[i]);
+    return gn_network_optimizer(ctx, &t->now.optimizer_options, t->now.networks[i],
+                                &t->now.optimizers[i]);
 }
 
 static gerne_status make_average(gn_trainer *t)
