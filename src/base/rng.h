@@ -40,6 +40,10 @@ double gn_random_normal(gn_stream *stream);                   /* mean 0, varianc
 uint64_t gn_random_below(gn_stream *stream, uint64_t bound);  /* in [0, bound), exact; bound > 0 */
 double gn_random_beta(gn_stream *stream, double a, double b); /* in [0, 1]; a and b > 0 */
 
+/* Many numbers at once for masks: count words, functions of the key and their place alone. A hash
+ * of 32 bits, which vectors compute: good enough to drop by, not for statistics. */
+void gn_random_words(uint64_t key, uint32_t *words, size_t count);
+
 /* Puts the items into an order, all equally likely. */
 void gn_random_shuffle(gn_stream *stream, uint32_t *items, size_t count);
 

@@ -28,12 +28,11 @@ enum { SOURCE, SUMS }; /* a value's extra tensors */
 
 /* ---- rows of scores ---- */
 
-/* exp(x) of x <= 0 to 2e-7, in operations that every vector unit has: 2^n * e^r with |r| <= ln 2 /
- * 2 and a polynomial of degree 7 (Cephes). */
+/* exp(x) of -87 <= x <= 0 to 2e-7, in operations that every vector unit has: 2^n * e^r with |r| <=
+ * ln 2 / 2 and a polynomial of degree 7 (Cephes). */
 static inline float exponential(float x)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    x = x < -87.0f ? -87.0f : x;
     float shifted = x * 1.44269504088896341f + magic, n = shifted - magic;
     float r = x - n * 0.693359375f - n * -2.12194440e-4f;
     float p = 1.9875691500e-4f;
@@ -51,6 +50,15 @@ static inline float exponential(float x)
     return p * power;
 }
 
+/* Below this exponentials are nothing beside the row's largest, which is 1. */
+static inline void subtract(float *restrict row, float largest, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float x = row[i] - largest;
+        row[i] = x < -87.0f ? -87.0f : x;
+    }
+}
+
 /* In place; returns the logarithm of the sum of the exponentials. */
 GN_WIDE static float softmax(float *restrict row, int64_t count)
 {
@@ -58,9 +66,10 @@ GN_WIDE static float softmax(float *restrict row, int64_t count)
 #pragma omp simd reduction(max : largest)
     for (int64_t i = 0; i < count; i++)
         largest = row[i] > largest ? row[i] : largest;
+    subtract(row, largest, count);
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < count; i++) {
-        row[i] = exponential(row[i] - largest);
+        row[i] = exponential(row[i]);
         sum += row[i];
     }
     float inverse = 1 / sum;
@@ -84,9 +93,10 @@ GN_WIDE static void softmax_gradient(float *restrict row, float *restrict gradie
     if (mask)
         for (int64_t i = 0; i < count; i++)
             gradient[i] *= mask[i];
+    subtract(row, log_sum, count);
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < count; i++) {
-        row[i] = exponential(row[i] - log_sum);
+        row[i] = exponential(row[i]);
         sum += row[i] * gradient[i];
     }
     for (int64_t i = 0; i < count; i++)
@@ -134,7 +144,9 @@ static const float *mask_of(const gn_masks *masks, const piece *p, int64_t row)
     if (!masks->keys)
         return NULL;
     gn_stream stream = gn_mask_start(masks, p->sample, (uint64_t)p->head << 24 | (uint64_t)row);
-    gn_mask_next(masks, &stream, p->count, p->mask);
+    for (int64_t i = 0; i < p->count; i += GN_MASK_PIECE)
+        gn_mask_next(masks, &stream, p->count - i < GN_MASK_PIECE ? p->count - i : GN_MASK_PIECE,
+                     p->mask + i);
     return p->mask;
 }
 

@@ -10,8 +10,6 @@ typedef struct dropout_options {
     uint64_t layer;
 } dropout_options;
 
-enum { PIECE = 256 };
-
 GN_WIDE static void apply(const float *restrict mask, const float *from, const float *beside,
                           float *to, int64_t count)
 {
@@ -23,14 +21,13 @@ GN_WIDE static void apply(const float *restrict mask, const float *from, const f
             to[i] = mask[i] * from[i];
 }
 
-/* Offsets are those of the row's numbers. */
 static void drop_row(const gn_masks *masks, int64_t sample, int64_t place, int64_t width,
                      const float *from, const float *beside, float *to)
 {
-    float mask[PIECE];
+    float mask[GN_MASK_PIECE];
     gn_stream stream = gn_mask_start(masks, sample, (uint64_t)place);
-    for (int64_t i = 0; i < width; i += PIECE) {
-        int64_t count = width - i < PIECE ? width - i : PIECE;
+    for (int64_t i = 0; i < width; i += GN_MASK_PIECE) {
+        int64_t count = width - i < GN_MASK_PIECE ? width - i : GN_MASK_PIECE;
         gn_mask_next(masks, &stream, count, mask);
         apply(mask, from + i, beside ? beside + i : NULL, to + i, count);
     }

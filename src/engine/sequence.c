@@ -1,5 +1,7 @@
 #include "engine/sequence.h"
 
+#include "base/vector.h"
+
 gn_layout gn_layout_of(const gn_program *program, int spans, const gn_node *node)
 {
     if (spans >= 0)
@@ -58,17 +60,29 @@ static uint64_t joined(const int32_t *words)
     return (uint64_t)(uint32_t)words[1] << 32 | (uint32_t)words[0];
 }
 
+GN_WIDE static void threshold(const gn_masks *masks, const uint32_t *restrict words, int64_t count,
+                              float *restrict mask)
+{
+    const uint32_t limit = masks->threshold;
+    const float kept = masks->kept;
+    for (int64_t i = 0; i < count; i++)
+        mask[i] = (words[i] & 0xffff) < limit ? 0 : kept;
+}
+
 gn_stream gn_mask_start(const gn_masks *masks, int64_t sample, uint64_t row)
 {
     const int32_t *key = masks->keys + 4 * sample;
     return gn_stream_at(joined(key), GN_RNG_INSIDE, joined(key + 2), masks->layer << 48 | row);
 }
 
+/* Words give first their lower halves, then their upper ones. */
 void gn_mask_next(const gn_masks *masks, gn_stream *stream, int64_t count, float *mask)
 {
-    for (int64_t i = 0; i < count;) {
-        uint64_t bits = gn_random_u64(stream);
-        for (int j = 0; j < 4 && i < count; j++, i++, bits >>= 16)
-            mask[i] = (bits & 0xffff) < masks->threshold ? 0 : masks->kept;
-    }
+    uint32_t words[GN_MASK_PIECE / 2];
+    int64_t half = (count + 1) / 2;
+    gn_random_words(gn_random_u64(stream), words, (size_t)half);
+    threshold(masks, words, half, mask);
+    for (int64_t i = 0; i < half; i++)
+        words[i] >>= 16;
+    threshold(masks, words, count - half, mask + half);
 }

@@ -40,7 +40,8 @@ typedef struct gn_masks {
 
 gn_masks gn_masks_of(const gn_program *program, int keys, uint64_t layer, double rate);
 /* The masks of a row of numbers, piece by piece; row counts those of a sample, in any way of the
- * layer's own. All pieces but the last have a multiple of 4 numbers. */
+ * layer's own. Every piece of a row, of GN_MASK_PIECE numbers but for the last, has its own key. */
+enum { GN_MASK_PIECE = 256 };
 gn_stream gn_mask_start(const gn_masks *masks, int64_t sample, uint64_t row);
 void gn_mask_next(const gn_masks *masks, gn_stream *stream, int64_t count, float *mask);
 

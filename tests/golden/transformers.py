@@ -36,22 +36,35 @@ def stream(key, purpose, step, index, count):
     return out[:count]
 
 
+def words(key, count):
+    """gn_random_words."""
+    low, high = np.uint32(key & 0xffffffff), np.uint32(key >> 32)
+    with np.errstate(over="ignore"):
+        x = np.arange(count, dtype=np.uint32) * np.uint32(0x9e3779b9) + low
+        x ^= x >> np.uint32(16)
+        x *= np.uint32(0x7feb352d)
+        x ^= x >> np.uint32(15)
+        x = (x + high) * np.uint32(0x846ca68b)
+    return x ^ x >> np.uint32(16)
+
+
 def masks(step, place):
     """drop(layer, head, numbers) of one sample."""
     k0, k1 = stream(SEED, INSIDE, step, place, 2)
     threshold = int(RATE * 65536 + 0.5)
 
     def drop(layer, head, x):
-        rows = []
+        rows, count = [], x.shape[1]
+        assert count <= 256  # one piece of a mask
         for row in range(x.shape[0]):
-            words = stream(k0, INSIDE, k1, layer << 48 | head << 24 | row, (x.shape[1] + 3) // 4)
-            bits = [word >> 16 * j & 0xffff for word in words for j in range(4)][:x.shape[1]]
+            half = words(stream(k0, INSIDE, k1, layer << 48 | head << 24 | row, 1)[0], (count + 1) // 2)
+            bits = np.concatenate([half & 0xffff, half >> 16])[:count]
             rows.append([0.0 if b < threshold else 65536 / (65536 - threshold) for b in bits])
         return x * torch.tensor(rows, dtype=torch.float64)
 
     def drop_features(x):
-        words = stream(SEED, DROPOUT, step, place, len(x))
-        mask = [0.0 if (w >> 11) * 2.0**-53 < RATE else 1 / (1 - RATE) for w in words]
+        draws = stream(SEED, DROPOUT, step, place, len(x))
+        mask = [0.0 if (w >> 11) * 2.0**-53 < RATE else 1 / (1 - RATE) for w in draws]
         return x * torch.tensor(mask, dtype=torch.float64)
 
     return drop, drop_features
