@@ -288,7 +288,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     if (c->program->mode != GN_MODE_INFER)
         GN_TRY(new_numbers(c, rows * o->heads, &extra[SUMS]));
     const int tensors[] = {gn_span_tensor(c, node, &o->sequence),
-                           gn_key_tensor(c, &o->sequence),
+                           gn_key_tensor(c, node, &o->sequence),
                            scratch,
                            extra[SOURCE],
                            y,
@@ -308,7 +308,7 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     GN_TRY(new_scratch(c, o, &scratch));
     GN_TRY(gn_new_floats(c, input, &dx));
     const int tensors[] = {gn_span_tensor(c, node, &o->sequence),
-                           gn_key_tensor(c, &o->sequence),
+                           gn_key_tensor(c, node, &o->sequence),
                            scratch,
                            extra[SOURCE],
                            extra[SUMS],

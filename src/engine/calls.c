@@ -71,7 +71,8 @@ const gn_description *gn_parameter_description(const gn_compiler *c, const gn_no
 
 bool gn_parameter_trains(const gn_compiler *c, const gn_node *node, int which)
 {
-    return gn_is_trained(c->program->store->parameters[in_store(c, node, which)].parameter.role);
+    return !gn_is_frozen(c->program->graph, node) &&
+           gn_is_trained(c->program->store->parameters[in_store(c, node, which)].parameter.role);
 }
 
 gerne_status gn_parameter_tensor(gn_compiler *c, const gn_node *node, int which, int *out)

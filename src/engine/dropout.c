@@ -64,7 +64,7 @@ static gerne_status emit(gn_compiler *c, const gn_node *node, int from, int to, 
 {
     const dropout_options *options = node->options;
     const int tensors[] = {gn_span_tensor(c, node, &options->sequence),
-                           gn_key_tensor(c, &options->sequence), from, to, beside};
+                           gn_key_tensor(c, node, &options->sequence), from, to, beside};
     return gn_emit(c, &(gn_kernel){.routine = drop, .node = node}, tensors, 5);
 }
 
@@ -73,7 +73,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     const dropout_options *options = node->options;
     gn_compiled_value *v = &c->values[node->value];
     int x = c->values[node->inputs[0]].tensor, y;
-    if (!gn_drops(c, &options->sequence)) {
+    if (!gn_drops(c, node, &options->sequence)) {
         v->tensor = x;
         return GERNE_OK;
     }
@@ -101,7 +101,7 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     const dropout_options *options = node->options;
     int dy;
     GN_TRY(gn_gradient_of(c, node->value, &dy));
-    if (!gn_drops(c, &options->sequence))
+    if (!gn_drops(c, node, &options->sequence))
         return gn_give_gradient(c, node->inputs[0], dy);
     return give_dropped(c, node, node->inputs[0], dy);
 }
@@ -117,7 +117,7 @@ static gerne_status forward_added(gn_compiler *c, const gn_node *node)
     const dropout_options *options = node->options;
     gn_compiled_value *v = &c->values[node->value];
     int a = c->values[node->inputs[0]].tensor, b = c->values[node->inputs[1]].tensor, y;
-    if (!gn_drops(c, &options->sequence)) {
+    if (!gn_drops(c, node, &options->sequence)) {
         const gn_description *description = gn_description_of(c, a);
         GN_TRY(gn_in_layout(c, b, description, &b));
         GN_TRY(gn_new_tensor(c, description, &v->tensor));
@@ -138,7 +138,7 @@ static gerne_status backward_added(gn_compiler *c, const gn_node *node)
     int dy;
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     GN_TRY(gn_give_gradient(c, node->inputs[0], dy));
-    if (!gn_drops(c, &options->sequence))
+    if (!gn_drops(c, node, &options->sequence))
         return gn_give_gradient(c, node->inputs[1], dy);
     if (!gn_wants_gradient(c, node->inputs[1]))
         return GERNE_OK;

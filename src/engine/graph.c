@@ -238,9 +238,31 @@ int64_t gn_graph_output_size(const gn_graph *graph)
     return size_of(&graph->nodes[graph->output]);
 }
 
+bool gn_graph_freeze(gn_graph *graph, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = graph->node_count; i-- > 0;) {
+        const gn_node *node = &graph->nodes[i];
+        for (int j = node->parameter_count - 1; j >= 0; j--) {
+            const char *full = graph->parameters[node->parameters[j]].name;
+            if (strncmp(full, name, length) != 0 || full[length] != '.')
+                continue;
+            graph->frozen_nodes = i + 1;
+            graph->frozen_parameters = (size_t)node->parameters[node->parameter_count - 1] + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gn_is_frozen(const gn_graph *graph, const gn_node *node)
+{
+    return (size_t)node->value < graph->frozen_nodes;
+}
+
 bool gn_graph_couples_samples(const gn_graph *graph)
 {
-    for (size_t i = 0; i < graph->parameter_count; i++)
+    for (size_t i = graph->frozen_parameters; i < graph->parameter_count; i++)
         if (graph->parameters[i].role == GN_MEAN)
             return true;
     return false;

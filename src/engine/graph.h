@@ -132,10 +132,15 @@ void gn_graph_set_prefix(gn_graph *graph, const char *prefix);
 /* Declares the output and reports the first failure of the builder calls. */
 GERNE_CHECKED gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output);
 
+/* Freezes all layers up to the last whose parameters are called NAME.something: they are not
+ * trained, their normalisation keeps its statistics, and nothing in them is dropped. Before stores
+ * and programs are made; false when there is no such layer. */
+bool gn_graph_freeze(gn_graph *graph, const char *name);
+
 /* Numbers a sample; 0 when there is no such input. */
 int64_t gn_graph_input_size(const gn_graph *graph, const char *name);
 int64_t gn_graph_output_size(const gn_graph *graph);
-bool gn_graph_couples_samples(const gn_graph *graph); /* has normalisation layers */
+bool gn_graph_couples_samples(const gn_graph *graph); /* has normalisation layers that train */
 
 /* The multiply-add pairs of one sample's forward pass, times two. */
 double gn_graph_flops(const gn_graph *graph);
@@ -189,6 +194,7 @@ typedef struct gn_block {
 
 gn_block gn_store_block(const gn_store *store);
 gn_block gn_store_part(const gn_store *store, int graph);
+gn_block gn_store_unfrozen(const gn_store *store); /* without what gn_graph_freeze froze */
 gn_block gn_store_parameter_block(const gn_store *store, int index); /* a trained one, padded */
 float *gn_store_statistics(const gn_store *store, size_t *size);
 

@@ -46,9 +46,10 @@ struct gn_graph {
     gn_parameter *parameters;
     const float **fixed; /* the constants, by parameter */
     size_t parameter_count, parameter_capacity, fixed_capacity;
-    char prefix[GN_NAME_MAX]; /* of the names of parameters */
-    int64_t longest;          /* tokens of a sample in packed sequences */
-    uint64_t masked_layers;   /* that draw masks of dropout */
+    char prefix[GN_NAME_MAX];               /* of the names of parameters */
+    int64_t longest;                        /* tokens of a sample in packed sequences */
+    uint64_t masked_layers;                 /* that draw masks of dropout */
+    size_t frozen_nodes, frozen_parameters; /* the first ones, which are not trained */
     gn_value output;
     gerne_ctx *ctx;
     gerne_status failed; /* of the builder calls, with its sentence in ctx */
@@ -76,6 +77,9 @@ bool gn_check_sequence(gn_graph *graph, const gn_node *input, const gn_sequence 
                        const char *layer);
 
 const gn_node *gn_find_input(const gn_graph *graph, const char *name); /* or NULL */
+
+/* As if the program had no training mode: of layers that are frozen. */
+bool gn_is_frozen(const gn_graph *graph, const gn_node *node);
 
 /* ---- store ---- */
 

@@ -36,14 +36,15 @@ int gn_span_tensor(const gn_compiler *c, const gn_node *node, const gn_sequence 
     return node->packed ? c->values[sequence->spans].tensor : -1;
 }
 
-int gn_key_tensor(const gn_compiler *c, const gn_sequence *sequence)
+int gn_key_tensor(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence)
 {
-    return gn_drops(c, sequence) ? c->values[sequence->keys].tensor : -1;
+    return gn_drops(c, node, sequence) ? c->values[sequence->keys].tensor : -1;
 }
 
-bool gn_drops(const gn_compiler *c, const gn_sequence *sequence)
+bool gn_drops(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence)
 {
-    return sequence->dropout > 0 && c->program->mode != GN_MODE_INFER;
+    return sequence->dropout > 0 && c->program->mode != GN_MODE_INFER &&
+           !gn_is_frozen(c->program->graph, node);
 }
 
 gn_masks gn_masks_of(const gn_program *program, int keys, uint64_t layer, double rate)

@@ -25,9 +25,9 @@ int64_t gn_rows_used(const gn_layout *layout); /* those behind them belong to no
 
 /* The tensors of spans and keys, for calls; -1 where the layer does without. */
 int gn_span_tensor(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence);
-int gn_key_tensor(const gn_compiler *c, const gn_sequence *sequence);
+int gn_key_tensor(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence);
 /* Whether the layer draws masks in this program. */
-bool gn_drops(const gn_compiler *c, const gn_sequence *sequence);
+bool gn_drops(const gn_compiler *c, const gn_node *node, const gn_sequence *sequence);
 
 /* Masks of one layer: 0 with the probability of the rate, else 1 / (1 - rate). The rate is that of
  * 16 random bits. */

@@ -147,6 +147,18 @@ gn_block gn_store_part(const gn_store *store, int graph)
     return (gn_block){store->values + part->start, store->gradients + part->start, part->size};
 }
 
+gn_block gn_store_unfrozen(const gn_store *store)
+{
+    size_t start = 0; /* only a prefix of the first graph is ever frozen */
+    for (size_t i = 0; i < store->parts[0].graph->frozen_parameters; i++) {
+        const gn_stored *stored = &store->parameters[i];
+        size_t end = stored->offset + stored->description->size / sizeof(float);
+        if (gn_is_trained(stored->parameter.role))
+            start = (end + 15) / 16 * 16;
+    }
+    return (gn_block){store->values + start, store->gradients + start, store->size - start};
+}
+
 gn_block gn_store_parameter_block(const gn_store *store, int index)
 {
     const gn_stored *stored = &store->parameters[index];

@@ -276,6 +276,7 @@ const gn_architecture gn_bert_architecture = {
     .initialization = GN_INIT_TRUNCATED,
     .body = body,
     .head = "classifier",
+    .prefix = "bert.",
     .settle = settle,
     .alias = alias,
     .unused = unused,

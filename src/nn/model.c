@@ -30,8 +30,9 @@ const gn_option gn_model_option_table[] = {
      .when = STEMMED, .flags = GN_LENIENT,
      .help = "first layers of a ResNet: 7x7 with stride 2 and pooling (imagenet), or "
              "3x3 for small images (cifar)"},
-    {"freeze", GN_CHOICE, OPTION(freeze), .fallback = "none", .choices = "none|body|head",
-     .help = "part of the network that is not trained"},
+    {"freeze", GN_TEXT, OPTION(freeze), .fallback = "none",
+     .help = "part of the network that is not trained: none, body, head, or the body up to a "
+             "layer such as layer3 or encoder.layer.7"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
      .when = RESNET, .flags = GN_LENIENT,
      .help = "BatchNorm statistics in training: of each of two batches (separate), of "
@@ -63,6 +64,15 @@ const gn_option gn_model_option_table[] = {
              "and before the last layer unless model.dropout is set"},
 };
 const size_t gn_model_option_count = sizeof gn_model_option_table / sizeof gn_model_option_table[0];
+
+gn_freeze gn_model_freeze(const gn_model_options *o)
+{
+    static const char *const words[] = {"none", "body", "head"};
+    for (int i = 0; o->freeze && i < 3; i++)
+        if (strcmp(o->freeze, words[i]) == 0)
+            return (gn_freeze)i;
+    return o->freeze ? GN_FREEZE_LAYERS : GN_FREEZE_NONE;
+}
 
 const gn_architecture *const gn_architectures[] = {
     &gn_linear_architecture,   &gn_mlp_architecture,      &gn_resnet18_architecture,

@@ -8,7 +8,13 @@
 
 typedef enum gn_variant { GN_V1_5, GN_V1 } gn_variant;            /* where a bottleneck strides */
 typedef enum gn_stem { GN_STEM_IMAGENET, GN_STEM_CIFAR } gn_stem; /* 7x7/2 and pooling, or 3x3 */
-typedef enum gn_freeze { GN_FREEZE_NONE, GN_FREEZE_BODY, GN_FREEZE_HEAD } gn_freeze;
+/* What is not trained: nothing, a part, or all layers of the body up to a named one. */
+typedef enum gn_freeze {
+    GN_FREEZE_NONE,
+    GN_FREEZE_BODY,
+    GN_FREEZE_HEAD,
+    GN_FREEZE_LAYERS,
+} gn_freeze;
 typedef enum gn_bn { GN_BN_AUTO, GN_BN_SEPARATE, GN_BN_CONCAT, GN_BN_FROZEN } gn_bn;
 
 /* The sizes of a transformer, once options, the weights' file and defaults have settled them. */
@@ -26,13 +32,16 @@ typedef struct gn_model_options {
     const char *arch;
     gn_ints hidden;
     const char *weights; /* a file to start from, or NULL */
-    int variant, stem, freeze, bn;
-    double dropout; /* of the features in front of the head, in training passes */
-    int64_t copies; /* of the body, side by side, their features concatenated; 0 stands for 1 */
+    int variant, stem, bn;
+    const char *freeze; /* "none", "body", "head" or a layer; NULL for none: gn_model_freeze */
+    double dropout;     /* of the features in front of the head, in training passes */
+    int64_t copies;     /* of the body, side by side, their features concatenated; 0 stands for 1 */
     int64_t depth, width, heads, intermediate, patch; /* as asked for; 0: see transformer */
     double inner_dropout;                             /* of an encoder, in training passes */
     gn_transformer transformer;                       /* settled by gn_network_new */
 } gn_model_options;
+
+gn_freeze gn_model_freeze(const gn_model_options *options);
 
 extern const gn_option gn_model_option_table[];
 extern const size_t gn_model_option_count;
@@ -52,6 +61,7 @@ typedef struct gn_architecture {
     gn_value (*body)(gn_graph *graph, const gn_model_options *options, gn_value input);
     int (*layers_before_head)(const gn_model_options *options); /* NULL: the head has a name */
     const char *head;                                           /* NULL: "fc" */
+    const char *prefix; /* of the names of all layers of the body; or NULL */
     /* Fills options->transformer for these samples; NULL: the options are complete. */
     gerne_status (*settle)(gerne_ctx *ctx, gn_model_options *options, const gn_sample_shape *shape);
     /* Files of the field: other names of a tensor, one after the other (false: there are no more),

@@ -79,6 +79,23 @@ static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
     return GERNE_OK;
 }
 
+/* model.freeze names a layer as files do; the prefix of all of them may be missing. */
+static gerne_status freeze_layers(gerne_ctx *ctx, gn_network *n)
+{
+    const char *layer = n->options.freeze, *prefix = n->architecture->prefix;
+    char full[GN_NAME_MAX];
+    snprintf(full, sizeof full, "%s%s", prefix ? prefix : "", layer);
+    if (n->options.copies > 1)
+        return gn_fail(ctx, GERNE_EUSAGE, "model.freeze: layers of model.copies cannot be frozen");
+    if (gn_graph_freeze(n->graphs[GN_BODY], layer) || gn_graph_freeze(n->graphs[GN_BODY], full))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "model.freeze: '%s' has no layer '%s'", n->architecture->name,
+            layer);
+    gn_hint(ctx, "use none, body, head, or a layer of 'gerne models %s --json'",
+            n->architecture->name);
+    return GERNE_EUSAGE;
+}
+
 static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
 {
     gn_graph *graph = n->graphs[GN_BODY];
@@ -103,7 +120,7 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
     }
     GN_TRY(gn_graph_finish(ctx, graph, features));
     n->features = gn_graph_output_size(graph);
-    return GERNE_OK;
+    return gn_model_freeze(&n->options) == GN_FREEZE_LAYERS ? freeze_layers(ctx, n) : GERNE_OK;
 }
 
 static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
@@ -318,16 +335,16 @@ double gn_network_flops(const gn_network *n)
 bool gn_network_couples_samples(const gn_network *n)
 {
     return gn_graph_couples_samples(n->graphs[GN_BODY]) && n->options.bn != GN_BN_FROZEN &&
-           n->options.freeze != GN_FREEZE_BODY;
+           gn_model_freeze(&n->options) != GN_FREEZE_BODY;
 }
 
 gn_block gn_network_trained(const gn_network *n)
 {
-    if (n->options.freeze == GN_FREEZE_BODY)
+    if (gn_model_freeze(&n->options) == GN_FREEZE_BODY)
         return gn_store_part(n->store, GN_HEAD);
-    if (n->options.freeze == GN_FREEZE_HEAD)
+    if (gn_model_freeze(&n->options) == GN_FREEZE_HEAD)
         return gn_store_part(n->store, GN_BODY);
-    return gn_store_block(n->store);
+    return gn_store_unfrozen(n->store);
 }
 
 /* ---- dropout ---- */
@@ -405,7 +422,7 @@ gerne_status gn_network_expect_tokens(gerne_ctx *ctx, gn_network *n, int64_t tok
 static gn_mode mode_of_body(const gn_network *n, gn_mode mode)
 {
     bool nothing_to_train = gn_store_part(n->store, GN_BODY).size == 0;
-    if (n->options.freeze == GN_FREEZE_BODY || nothing_to_train)
+    if (gn_model_freeze(&n->options) == GN_FREEZE_BODY || nothing_to_train)
         return GN_MODE_INFER;
     return mode == GN_MODE_TRAIN && n->options.bn == GN_BN_FROZEN ? GN_MODE_FROZEN : mode;
 }

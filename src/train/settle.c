@@ -173,11 +173,12 @@ static gerne_status settle_network(gn_trainer *t)
     bool drops = gn_network_options(probe)->dropout > 0;
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
-    run->fixed =
-        (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) && !drops;
+    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE ||
+                  gn_model_freeze(&t->model) == GN_FREEZE_BODY) &&
+                 !drops;
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
-    run->pictures =
-        gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && t->model.freeze != GN_FREEZE_BODY;
+    run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL &&
+                    gn_model_freeze(&t->model) != GN_FREEZE_BODY;
     return GERNE_OK;
 }
 
@@ -367,7 +368,7 @@ gerne_status gn_settle_frozen(gn_trainer *t)
     gerne_ctx *ctx = t->run.ctx;
     const gn_run_config *config = t->config;
     const char *cache;
-    if (config->model.freeze != GN_FREEZE_BODY)
+    if (gn_model_freeze(&config->model) != GN_FREEZE_BODY)
         return GERNE_OK;
     GN_TRY(gn_cache_folder(ctx, t->arena, config->top.cache, &cache));
     const gn_frozen_options options = {

@@ -66,7 +66,7 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
     const gn_stage *stage = t->run.stage;
     gn_model_options model = stage->models[i].arch ? stage->models[i] : t->model;
     if (stage->head_only)
-        model.freeze = GN_FREEZE_BODY;
+        model.freeze = "body";
     gn_sample_shape shape = gn_dataset_shape(t->input.data);
     if (stage->on_features[i])
         shape = gn_features_shape(gn_network_feature_count(t->now.networks[0]));
