@@ -249,7 +249,7 @@ static gerne_status print_one(gn_cli *cli, const facts *f)
     if (!f->loaded)
         return GERNE_OK;
     return gn_text_add(cli->ctx, &cli->output, "\n'%s' fits%s\n", given->model.weights,
-                       f->head_replaced ? "; its head has another size and would be replaced"
+                       f->head_replaced ? "; its head is missing or of another size, and is replaced"
                                         : ", head included");
 }
 
