@@ -105,63 +105,48 @@ static gerne_status settle(gerne_ctx *ctx, gn_model_options *options, const gn_s
 /* ---- layers ---- */
 
 typedef struct encoder {
-    gn_graph *graph;
-    const gn_transformer *sizes;
+    gn_block_layer layer; /* the present one */
     gn_sequence sequence;
-    int layer;
 } encoder;
-
-static gn_value linear(const encoder *e, gn_value x, const char *name, int64_t outputs)
-{
-    char full[GN_NAME_MAX];
-    snprintf(full, sizeof full, "bert.encoder.layer.%d.%s", e->layer, name);
-    return gn_linear(e->graph, x, full, outputs, false);
-}
-
-static gn_value normalize(const encoder *e, gn_value x, const char *name)
-{
-    char full[GN_NAME_MAX];
-    snprintf(full, sizeof full, "bert.encoder.layer.%d.%s", e->layer, name);
-    return gn_layer_norm(e->graph, x, full, e->sizes->epsilon);
-}
 
 static gn_value attend(const encoder *e, gn_value x)
 {
     static const char *const parts[] = {"query", "key", "value"};
+    const gn_block_layer *l = &e->layer;
     char names[3][GN_NAME_MAX];
     for (int i = 0; i < 3; i++)
-        snprintf(names[i], sizeof names[i], "bert.encoder.layer.%d.attention.self.%s", e->layer,
+        snprintf(names[i], sizeof names[i], "%s.%d.attention.self.%s", l->prefix, l->index,
                  parts[i]);
     gn_value joined = gn_linear_joined(
-        e->graph, x, (const char *const[]){names[0], names[1], names[2]}, 3, e->sizes->width);
-    return gn_attention(e->graph, joined, e->sizes->heads, &e->sequence);
+        l->graph, x, (const char *const[]){names[0], names[1], names[2]}, 3, l->sizes->width);
+    return gn_attention(l->graph, joined, l->sizes->heads, &e->sequence);
 }
 
 /* first_only: behind the attention of the last layer only the first place is needed. */
 static gn_value add_layer(const encoder *e, gn_value x, bool first_only)
 {
-    const gn_transformer *t = e->sizes;
+    const gn_block_layer *l = &e->layer;
+    const gn_transformer *t = l->sizes;
     gn_value a = attend(e, x);
     if (first_only) {
-        a = gn_first_place(e->graph, a, e->sequence.spans);
-        x = gn_first_place(e->graph, x, e->sequence.spans);
+        a = gn_first_place(l->graph, a, e->sequence.spans);
+        x = gn_first_place(l->graph, x, e->sequence.spans);
     }
-    a = linear(e, a, "attention.output.dense", t->width);
-    x = gn_add_dropped(e->graph, x, a, &e->sequence);
-    x = normalize(e, x, "attention.output.LayerNorm");
-    gn_value h = linear(e, x, "intermediate.dense", t->intermediate);
-    h = gn_activate(e->graph, h, (gn_activation)t->activation);
-    h = linear(e, h, "output.dense", t->width);
-    x = gn_add_dropped(e->graph, x, h, &e->sequence);
-    return normalize(e, x, "output.LayerNorm");
+    a = gn_block_linear(l, a, "attention.output.dense", t->width);
+    x = gn_add_dropped(l->graph, x, a, &e->sequence);
+    x = gn_block_norm(l, x, "attention.output.LayerNorm");
+    gn_value h = gn_block_linear(l, x, "intermediate.dense", t->intermediate);
+    h = gn_activate(l->graph, h, (gn_activation)t->activation);
+    h = gn_block_linear(l, h, "output.dense", t->width);
+    x = gn_add_dropped(l->graph, x, h, &e->sequence);
+    return gn_block_norm(l, x, "output.LayerNorm");
 }
 
 static gn_value encode(gn_graph *graph, const gn_model_options *options, gn_value tokens,
                        bool first_only)
 {
     const gn_transformer *t = &options->transformer;
-    encoder e = {.graph = graph,
-                 .sizes = t,
+    encoder e = {.layer = {.graph = graph, .sizes = t, .prefix = "bert.encoder.layer"},
                  .sequence = {.spans = gn_span_input(graph, GN_SPANS),
                               .keys = gn_key_input(graph, GN_KEYS),
                               .dropout = options->inner_dropout}};
@@ -176,8 +161,8 @@ static gn_value encode(gn_graph *graph, const gn_model_options *options, gn_valu
     gn_value x = gn_embed(graph, tokens, e.sequence.spans, &embedding);
     x = gn_layer_norm(graph, x, "bert.embeddings.LayerNorm", t->epsilon);
     x = gn_dropout(graph, x, &e.sequence);
-    for (; e.layer < t->depth; e.layer++)
-        x = add_layer(&e, x, first_only && e.layer == t->depth - 1);
+    for (; e.layer.index < t->depth; e.layer.index++)
+        x = add_layer(&e, x, first_only && e.layer.index == t->depth - 1);
     return x;
 }
 

@@ -175,3 +175,19 @@ gerne_status gn_transformer_combine(gerne_ctx *ctx, const gn_transformer_file *f
     t->settled = true;
     return GERNE_OK;
 }
+
+/* ---- layers ---- */
+
+gn_value gn_block_linear(const gn_block_layer *l, gn_value x, const char *name, int64_t outputs)
+{
+    char full[GN_NAME_MAX];
+    snprintf(full, sizeof full, "%s.%d.%s", l->prefix, l->index, name);
+    return gn_linear(l->graph, x, full, outputs, false);
+}
+
+gn_value gn_block_norm(const gn_block_layer *l, gn_value x, const char *name)
+{
+    char full[GN_NAME_MAX];
+    snprintf(full, sizeof full, "%s.%d.%s", l->prefix, l->index, name);
+    return gn_layer_norm(l->graph, x, full, l->sizes->epsilon);
+}

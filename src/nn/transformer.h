@@ -30,6 +30,18 @@ GERNE_CHECKED gerne_status gn_transformer_combine(gerne_ctx *ctx, const gn_trans
                                                   const gn_transformer *defaults,
                                                   gn_model_options *options);
 
+/* One of the layers of a transformer under construction: PREFIX.INDEX.name */
+typedef struct gn_block_layer {
+    gn_graph *graph;
+    const gn_transformer *sizes;
+    const char *prefix;
+    int index;
+} gn_block_layer;
+
+gn_value gn_block_linear(const gn_block_layer *layer, gn_value x, const char *name,
+                         int64_t outputs);
+gn_value gn_block_norm(const gn_block_layer *layer, gn_value x, const char *name);
+
 /* bert.c: all places of the last layer, for tests. The graph has the inputs GN_FIELD_TOKENS,
  * GN_SPANS and GN_KEYS. */
 gn_value gn_bert_all_places(gn_graph *graph, const gn_model_options *options, gn_value tokens);

@@ -59,41 +59,21 @@ static gerne_status settle(gerne_ctx *ctx, gn_model_options *options, const gn_s
     return check(ctx, &options->transformer, pixels);
 }
 
-typedef struct block {
-    gn_graph *graph;
-    const gn_transformer *sizes;
-    int index;
-} block;
-
-static gn_value linear(const block *b, gn_value x, const char *name, int64_t outputs)
-{
-    char full[GN_NAME_MAX];
-    snprintf(full, sizeof full, "blocks.%d.%s", b->index, name);
-    return gn_linear(b->graph, x, full, outputs, false);
-}
-
-static gn_value normalize(const block *b, gn_value x, const char *name)
-{
-    char full[GN_NAME_MAX];
-    snprintf(full, sizeof full, "blocks.%d.%s", b->index, name);
-    return gn_layer_norm(b->graph, x, full, b->sizes->epsilon);
-}
-
 /* Behind the attention of the last block only the class token is needed. */
-static gn_value add_block(const block *b, gn_value x, bool last)
+static gn_value add_block(const gn_block_layer *b, gn_value x, bool last)
 {
     const gn_transformer *t = b->sizes;
     const gn_sequence even = {.spans = -1, .keys = -1};
-    gn_value h = linear(b, normalize(b, x, "norm1"), "attn.qkv", 3 * t->width);
+    gn_value h = gn_block_linear(b, gn_block_norm(b, x, "norm1"), "attn.qkv", 3 * t->width);
     h = gn_attention(b->graph, h, t->heads, &even);
     if (last) {
         h = gn_first_place(b->graph, h, -1);
         x = gn_first_place(b->graph, x, -1);
     }
-    x = gn_add(b->graph, x, linear(b, h, "attn.proj", t->width));
-    h = linear(b, normalize(b, x, "norm2"), "mlp.fc1", t->intermediate);
+    x = gn_add(b->graph, x, gn_block_linear(b, h, "attn.proj", t->width));
+    h = gn_block_linear(b, gn_block_norm(b, x, "norm2"), "mlp.fc1", t->intermediate);
     h = gn_activate(b->graph, h, (gn_activation)t->activation);
-    return gn_add(b->graph, x, linear(b, h, "mlp.fc2", t->width));
+    return gn_add(b->graph, x, gn_block_linear(b, h, "mlp.fc2", t->width));
 }
 
 static gn_value body(gn_graph *graph, const gn_model_options *options, gn_value pixels)
@@ -105,7 +85,7 @@ static gn_value body(gn_graph *graph, const gn_model_options *options, gn_value 
                           &(gn_patches){.bias = "patch_embed.proj.bias",
                                         .token = "cls_token",
                                         .position = "pos_embed"});
-    block b = {.graph = graph, .sizes = t};
+    gn_block_layer b = {.graph = graph, .sizes = t, .prefix = "blocks"};
     for (; b.index < t->depth; b.index++)
         x = add_block(&b, x, b.index == t->depth - 1);
     return gn_layer_norm(graph, x, "norm", t->epsilon);
