@@ -17,7 +17,7 @@
 const gn_option gn_model_option_table[] = {
     {"arch", GN_TEXT, OPTION(arch), .fallback = "auto",
      .help = "network; 'gerne models' lists them; auto: mlp for features, synthetic "
-             "and c-mnist, resnet20 for images below 64 pixels, else resnet18"},
+             "and c-mnist, resnet20 for images below 64 pixels, bert for texts, else resnet18"},
     {"hidden", GN_INTS, OPTION(hidden), .fallback = "100,100,100", .min = 1, .max = 1e6,
      .when = MLP, .flags = GN_LENIENT, .help = "widths of the hidden layers (mlp)"},
     {"weights", GN_TEXT, OPTION(weights), .flags = GN_NO_HASH,

@@ -35,6 +35,8 @@ static gerne_status read_tensors(gerne_ctx *ctx, gn_transformer_file *file)
 
 static gerne_status check(gerne_ctx *ctx, const gn_transformer *t, const gn_field *pixels)
 {
+    if (t->patch < 1)
+        return gn_fail(ctx, GERNE_EDATA, "patches of %lld pixels", (long long)t->patch);
     if (pixels->dims[1] % t->patch == 0 && pixels->dims[2] % t->patch == 0)
         return GERNE_OK;
     gn_fail(ctx, GERNE_EUSAGE, "images of %lld x %lld pixels cannot be cut into patches of %lld",

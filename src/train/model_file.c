@@ -13,7 +13,7 @@ static const char version_key[] = "gerne", method_key[] = "method", model_key[] 
                   attributes_key[] = "attribute_names", pixels_key[] = "normalization",
                   rows_key[] = "standardization";
 
-enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8 };
+enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8, DEPTH_MAX = 1000 };
 
 struct gn_model_file {
     gn_arena *arena;
@@ -273,8 +273,8 @@ static bool take_transformer(const json_t *json, gn_transformer *t)
             t->activation = i;
     t->epsilon = json_number_value(json_object_get(json, "layer_norm_eps"));
     t->pooler = json_is_true(json_object_get(json, "pooler"));
-    t->settled = t->depth > 0 && t->width > 0 && t->heads > 0 && t->intermediate > 0 &&
-                 t->activation >= 0 && t->epsilon > 0;
+    t->settled = t->depth > 0 && t->depth <= DEPTH_MAX && t->width > 0 && t->heads > 0 &&
+                 t->intermediate > 0 && t->activation >= 0 && t->epsilon > 0;
     return t->settled;
 }
 
