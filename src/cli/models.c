@@ -249,8 +249,9 @@ static gerne_status print_one(gn_cli *cli, const facts *f)
     if (!f->loaded)
         return GERNE_OK;
     return gn_text_add(cli->ctx, &cli->output, "\n'%s' fits%s\n", given->model.weights,
-                       f->head_replaced ? "; its head is missing or of another size, and is replaced"
-                                        : ", head included");
+                       f->head_replaced
+                           ? "; its head is missing or of another size, and is replaced"
+                           : ", head included");
 }
 
 static gerne_status report(gn_cli *cli, gn_device *device, const gn_architecture *only)
