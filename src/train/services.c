@@ -177,14 +177,14 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
         uint32_t a = 0;
         while (gerne_groups_count(groups, y, a) == 0)
             a++;
-        gn_fail(run->ctx, GERNE_EDATA,
+        gn_fail(run->ctx, GERNE_ENOTHING,
                 "estimator '%s' found no shortcut in class %s: all %llu training samples are in "
                 "one group, %s",
                 run->estimator->name, groups->class_names[y],
                 (unsigned long long)groups->class_counts[y], gn_group_text(groups, y, a, text));
         gn_hint(run->ctx, "train its model shorter or longer (--method.estimator_epochs, "
                           "--method.estimator_lr), or use another --method.estimator");
-        return GERNE_EDATA;
+        return GERNE_ENOTHING;
     }
     return GERNE_OK;
 }
