@@ -109,7 +109,7 @@ static int stages(const gn_run *run, gn_stage *list)
     const denetdm_options *given = run->options;
     gn_model_options shallow = body_of(run, given->shallow, given->shallow_hidden);
     gn_model_options deep = body_of(run, given->deep, given->deep_hidden);
-    deep.freeze = GN_FREEZE_HEAD; /* it has no part in the sum */
+    deep.freeze = "head"; /* it has no part in the sum */
     list[0] = (gn_stage){.name = "pair",
                          .lr_factor = 1,
                          .decay_factor = 1,

@@ -19,7 +19,7 @@ static gerne_status open_data(gn_trainer *t)
         return GERNE_EUSAGE;
     }
     /* Behind a frozen body pixels are read once at most: when its features are computed. */
-    t->input.data->read_once = t->config->model.freeze == GN_FREEZE_BODY;
+    t->input.data->read_once = gn_model_freeze(&t->config->model) == GN_FREEZE_BODY;
     GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
     GN_TRY(gn_dataset_fingerprint(ctx, t->input.data, t->input.fingerprint));
     for (int s = 0; s < GN_SPLITS; s++)
@@ -195,13 +195,15 @@ static gerne_status settle_network(gn_trainer *t)
     run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     run->width = (size_t)gn_network_feature_count(probe);
+    bool drops = gn_network_options(probe)->dropout > 0;
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
-    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
-                 t->model.dropout == 0;
+    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE ||
+                  gn_model_freeze(&t->model) == GN_FREEZE_BODY) &&
+                 !drops;
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
-    run->pictures =
-        gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && t->model.freeze != GN_FREEZE_BODY;
+    run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL &&
+                    gn_model_freeze(&t->model) != GN_FREEZE_BODY;
     return GERNE_OK;
 }
 
@@ -391,7 +393,7 @@ gerne_status gn_settle_frozen(gn_trainer *t)
     gerne_ctx *ctx = t->run.ctx;
     const gn_run_config *config = t->config;
     const char *cache;
-    if (config->model.freeze != GN_FREEZE_BODY)
+    if (gn_model_freeze(&config->model) != GN_FREEZE_BODY)
         return GERNE_OK;
     GN_TRY(gn_cache_folder(ctx, t->arena, config->top.cache, &cache));
     const gn_frozen_options options = {

@@ -278,7 +278,7 @@ static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset 
     const gn_trained_model *model = p->model;
     const gn_model_card *card = gn_trained_model_card(model);
     p->frozen_model = card->model;
-    p->frozen_model.freeze = GN_FREEZE_BODY;
+    p->frozen_model.freeze = "body";
     p->frozen_model.weights = model->weights;
     const gn_frozen_options frozen = {.model = &p->frozen_model,
                                       .cache = model->cache,
