@@ -55,6 +55,15 @@ bool gn_shapes_equal(const gn_sample_shape *a, const gn_sample_shape *b)
     return equal;
 }
 
+bool gn_shape_fits(const gn_sample_shape *network, const gn_sample_shape *samples)
+{
+    const gn_field *ours = gn_shape_field(network, GN_FIELD_TOKENS);
+    const gn_field *theirs = gn_shape_field(samples, GN_FIELD_TOKENS);
+    if (ours && theirs)
+        return theirs->dims[0] <= ours->dims[0];
+    return gn_shapes_equal(network, samples);
+}
+
 void gn_shape_words(const gn_sample_shape *shape, char *buffer, size_t size)
 {
     const gn_field *pixels = gn_shape_field(shape, GN_FIELD_PIXELS);

@@ -42,6 +42,9 @@ int gn_shape_find(const gn_sample_shape *shape, const char *name);
 
 int64_t gn_field_size(const gn_field *field); /* elements */
 bool gn_shapes_equal(const gn_sample_shape *a, const gn_sample_shape *b);
+/* Whether samples go into a network of that shape: equal ones, and texts that are no longer. What
+ * their tokens are below is another matter. */
+bool gn_shape_fits(const gn_sample_shape *network, const gn_sample_shape *samples);
 
 /* "images of 224 x 224 pixels" or "texts of up to 220 tokens", for messages. */
 void gn_shape_words(const gn_sample_shape *shape, char *buffer, size_t size);

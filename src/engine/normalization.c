@@ -66,8 +66,9 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     const int tensors[] = {
         extra[SOURCE],    scale, shift, extra[BATCH_MEAN], extra[BATCH_VARIANCE], dy,
         extra[WORKSPACE], dx};
-    gn_gradient_output outputs[] = {{SCALE, gn_parameter_description(c, node, SCALE), NULL},
-                                    {SHIFT, gn_parameter_description(c, node, SHIFT), NULL}};
+    gn_gradient_output outputs[] = {
+        {.which = SCALE, .description = gn_parameter_description(c, node, SCALE)},
+        {.which = SHIFT, .description = gn_parameter_description(c, node, SHIFT)}};
     GN_TRY(gn_emit_gradients(c, &kernel, node, tensors, 8, outputs, 2));
     GN_TRY(gn_settle(c, dx));
     return gn_give_gradient(c, node->inputs[0], dx);

@@ -39,7 +39,10 @@ static gerne_status add_part(gn_maker *m, gn_store *store, int index)
         size_t *end = trained ? &store->size : &store->statistics_size;
         stored->parameter.graph = index;
         stored->offset = *end;
-        *end += (floats + 15) / 16 * 16; /* every parameter starts on a cache line */
+        if (stored->parameter.joined)
+            stored->offset = stored[-1].offset + stored[-1].description->size / sizeof(float);
+        /* Every other parameter starts on a cache line. */
+        *end = (stored->offset + floats + 15) / 16 * 16;
     }
     part->size = store->size - part->start;
     return GERNE_OK;
@@ -65,7 +68,11 @@ static gerne_status build(gerne_ctx *ctx, gn_store *store, gn_graph *const *grap
     GN_TRY(gn_alloc(ctx, (size_t)store->part_count, sizeof *store->parts, "parameters",
                     &store->parts));
     for (int g = 0; g < store->part_count; g++) {
-        gn_maker maker = {.ctx = ctx, .device = store->device, .graph = graphs[g], .batch = batch};
+        gn_maker maker = {.ctx = ctx,
+                          .device = store->device,
+                          .graph = graphs[g],
+                          .batch = batch,
+                          .tokens = batch};
         gerne_status status = add_part(&maker, store, g);
         gn_maker_close(&maker);
         GN_TRY(status);

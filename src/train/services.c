@@ -34,7 +34,7 @@ gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch, const gn_lo
 {
     gn_network *network = gn_run_network(run, i);
     const gn_outcome outcome = outcome_of(batch, i);
-    bool again = batch->samples.count > (size_t)gn_network_batch(network);
+    bool again = !gn_pass_fits(network, &batch->samples);
     bool drops = gn_network_options(network)->dropout > 0;
     return gn_pass_forward(run->ctx, network, again && !drops ? GN_MODE_INFER : GN_MODE_TRAIN,
                            &batch->samples, loss, &outcome);

@@ -174,10 +174,11 @@ static gerne_status settle_network(gn_trainer *t)
     run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     run->width = (size_t)gn_network_feature_count(probe);
+    bool drops = gn_network_options(probe)->dropout > 0;
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
-    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
-                 t->model.dropout == 0;
+    run->fixed =
+        (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) && !drops;
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
     run->pictures =
         gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && t->model.freeze != GN_FREEZE_BODY;
