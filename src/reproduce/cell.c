@@ -137,6 +137,8 @@ static const char *setting_of(const gn_cell *cell, const char *key)
 static gerne_status settle_data(gerne_ctx *ctx, gn_arena *arena, const gn_places *places,
                                 gn_cell *cell)
 {
+    if (!cell->dataset->folder[0])
+        return GERNE_OK; /* generated */
     GN_TRY(gn_place_of(ctx, arena, places, cell->dataset, &cell->dir, &cell->reason));
     if (!cell->dir) {
         cell->state = cell->dataset->folder ? GN_CELL_DATA_MISSING : GN_CELL_NOT_BUILT;

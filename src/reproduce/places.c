@@ -47,6 +47,7 @@ static const gn_paper_dataset datasets[] = {
      "list_attr_celeba.txt|list_attr_celeba.csv",
      "CelebA's authors ask to download it from their page; see docs/data.md; then --celeba FOLDER",
      PLACE(celeba)},
+    {"synthetic", "the built-in data", "gba", "group-balanced accuracy", "", "", NULL, 0},
     {"civilcomments", "CivilComments", "wga", "worst-group accuracy", NULL, NULL, NULL, 0},
 };
 

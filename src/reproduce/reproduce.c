@@ -7,29 +7,40 @@
 #include "study/summary.h"
 #include "study/worker.h"
 
-static const struct {
+typedef struct kind {
     const char *name, *title;
     gerne_status (*add)(gn_reproduction *r); /* what it shows beside the cells; or NULL */
-} kinds[] = {
-    {"table1", "Table 1: C-MNIST, C-CIFAR-10, bFFHQ", NULL},
-    {"table2", "Table 2: Waterbirds, CelebA, CivilComments", NULL},
-    {"table3", "Table 3: trained on the validation split alone", NULL},
-    {"fig2", "Fig. 2: the extrapolation factor beta", gn_reproduce_fig2},
-    {"fig3", "Fig. 3: the threshold t of pseudo-groups", gn_reproduce_fig3},
-    {"appB", "Appendix B: GERNE compared with sampling and weighting", gn_reproduce_appB},
+    bool alone;        /* and instead of them: nothing of the paper's to compare with */
+    bool search_first; /* the first seed chooses the grid point; only that one gets the others */
+} kind;
+
+static const kind kinds[] = {
+    {.name = "table1", .title = "Table 1: C-MNIST, C-CIFAR-10, bFFHQ"},
+    {.name = "table2", .title = "Table 2: Waterbirds, CelebA, CivilComments"},
+    {.name = "table3", .title = "Table 3: trained on the validation split alone"},
+    {.name = "fig2", .title = "Fig. 2: the extrapolation factor beta", .add = gn_reproduce_fig2},
+    {.name = "fig3", .title = "Fig. 3: the threshold t of pseudo-groups", .add = gn_reproduce_fig3},
+    {.name = "appB",
+     .title = "Appendix B: GERNE compared with sampling and weighting",
+     .add = gn_reproduce_appB},
+    {.name = "methods",
+     .title = "All methods side by side",
+     .add = gn_reproduce_methods,
+     .alone = true,
+     .search_first = true},
 };
 
-static size_t kind_of(const char *what)
+static const kind *kind_of(const char *what)
 {
     size_t i = 0;
     while (i + 1 < sizeof kinds / sizeof kinds[0] && strcmp(kinds[i].name, what) != 0)
         i++;
-    return i;
+    return &kinds[i];
 }
 
 const char *gn_reproduce_title(const char *what)
 {
-    return kinds[kind_of(what)].title;
+    return kind_of(what)->title;
 }
 
 /* ---- what helps everywhere ---- */
@@ -85,12 +96,29 @@ static size_t join_plan(gn_reproduction *r, const gn_trial *trial)
     return i;
 }
 
+/* The cells' results from the trials as they are now. */
+static gerne_status sum_up_cells(gn_reproduction *r)
+{
+    gn_trial_list_free(&r->trials);
+    GN_TRY(gn_ledger_list(r->ledger, &r->trials));
+    for (size_t i = 0; i < r->cells.count; i++)
+        GN_TRY(gn_cell_sum_up(r->ctx, &r->trials, &r->cells.list[i]));
+    return GERNE_OK;
+}
+
+/* Some of the runs of a cell. */
+typedef struct portion {
+    size_t first_point, points;
+    int64_t first_seed, seeds;
+} portion;
+
 static gerne_status plan_point(gn_reproduction *r, gn_cell *cell, const gn_settings *base,
-                               size_t point, size_t fold)
+                               const portion *which, size_t point, size_t fold)
 {
     gn_settings changes = {.arena = r->arena};
     gerne_status status = gn_cell_changes(r->ctx, cell, point, fold, &changes);
-    for (int64_t seed = 0; seed < r->options->seeds && status == GERNE_OK; seed++) {
+    int64_t end = which->first_seed + which->seeds;
+    for (int64_t seed = which->first_seed; seed < end && status == GERNE_OK; seed++) {
         gn_trial trial = {.tag = cell->path, .seed = seed};
         status = gn_trial_make(r->ctx, r->arena, base, &changes, &trial);
         if (status == GERNE_OK)
@@ -107,16 +135,29 @@ static size_t runs_of(const gn_reproduction *r, const gn_cell *cell)
                : 0;
 }
 
-static gerne_status plan_cell(gn_reproduction *r, gn_cell *cell)
+static gerne_status plan_portion(gn_reproduction *r, gn_cell *cell, const portion *which)
 {
     gn_settings base = {.arena = r->arena};
-    GN_TRY(gn_arena_alloc(r->ctx, r->arena, runs_of(r, cell), sizeof *cell->runs, &cell->runs));
     gerne_status status = base_of(r, cell, &base);
-    size_t points = gn_grid_size(&cell->axes), folds = gn_grid_size(&cell->folds);
-    for (size_t i = 0; i < points * folds && status == GERNE_OK; i++)
-        status = plan_point(r, cell, &base, i / folds, i % folds);
+    size_t folds = gn_grid_size(&cell->folds);
+    for (size_t i = 0; i < which->points * folds && status == GERNE_OK; i++)
+        status = plan_point(r, cell, &base, which, which->first_point + i / folds, i % folds);
     gn_settings_free(&base);
     return status == GERNE_OK ? status : gn_fail_in(r->ctx, status, "cell %s", cell->path);
+}
+
+/* Whether one seed chooses among the points of a cell before the others run. */
+static bool searches_first(const gn_reproduction *r, const gn_cell *cell)
+{
+    return kind_of(r->options->what)->search_first && gn_grid_size(&cell->axes) > 1;
+}
+
+static gerne_status plan_cell(gn_reproduction *r, gn_cell *cell)
+{
+    const portion first = {.points = gn_grid_size(&cell->axes),
+                           .seeds = searches_first(r, cell) ? 1 : r->options->seeds};
+    GN_TRY(gn_arena_alloc(r->ctx, r->arena, runs_of(r, cell), sizeof *cell->runs, &cell->runs));
+    return plan_portion(r, cell, &first);
 }
 
 static gerne_status plan(gn_reproduction *r)
@@ -129,6 +170,39 @@ static gerne_status plan(gn_reproduction *r)
         if (r->cells.list[i].state == GN_CELL_RUNNABLE)
             GN_TRY(plan_cell(r, &r->cells.list[i]));
     return GERNE_OK;
+}
+
+/* Runs that follow once the first seed has chosen. */
+static size_t runs_to_come(const gn_reproduction *r)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < r->cells.count; i++) {
+        const gn_cell *cell = &r->cells.list[i];
+        if (cell->state == GN_CELL_RUNNABLE && searches_first(r, cell))
+            count += gn_grid_size(&cell->folds) * (size_t)(r->options->seeds - 1);
+    }
+    return count;
+}
+
+/* The other seeds of the chosen grid points (gn_study_work.grow). */
+static gerne_status plan_chosen(void *user, gn_ledger *ledger, size_t *to_come, bool *grew)
+{
+    gn_reproduction *r = user;
+    size_t before = r->planned_count;
+    *to_come = 0;
+    if (r->chosen)
+        return GERNE_OK;
+    r->chosen = true;
+    GN_TRY(sum_up_cells(r));
+    for (size_t i = 0; i < r->cells.count; i++) {
+        gn_cell *cell = &r->cells.list[i];
+        const portion rest = {cell->result.honest.point, 1, 1, r->options->seeds - 1};
+        if (cell->state == GN_CELL_RUNNABLE && searches_first(r, cell) &&
+            cell->result.honest.measure.n)
+            GN_TRY(plan_portion(r, cell, &rest));
+    }
+    *grew = r->planned_count > before;
+    return gn_ledger_plan(ledger, r->planned + before, r->planned_count - before);
 }
 
 /* ---- summing up ---- */
@@ -154,21 +228,20 @@ static gerne_status note_what_is_missing(gn_reproduction *r)
 
 static gerne_status summarise(gn_reproduction *r, gn_text *report, json_t **document)
 {
-    gn_trial_list_free(&r->trials);
+    const kind *shown = kind_of(r->options->what);
     json_decref(r->figures);
     json_decref(r->notes);
     r->figures = json_array();
     r->notes = json_array();
     r->sheet_count = 0;
-    GN_TRY(gn_ledger_list(r->ledger, &r->trials));
-    for (size_t i = 0; i < r->cells.count; i++)
-        GN_TRY(gn_cell_sum_up(r->ctx, &r->trials, &r->cells.list[i]));
+    GN_TRY(sum_up_cells(r));
     GN_TRY(note_what_is_missing(r));
     gn_sheet *cells;
     GN_TRY(gn_sheet_of_cells(r, &cells));
-    if (kinds[kind_of(r->options->what)].add)
-        GN_TRY(kinds[kind_of(r->options->what)].add(r));
-    r->sheets[r->sheet_count++] = cells;
+    if (shown->add)
+        GN_TRY(shown->add(r));
+    if (!shown->alone)
+        r->sheets[r->sheet_count++] = cells;
     return gn_reproduction_write(r, report, document);
 }
 
@@ -196,8 +269,12 @@ static gerne_status run(gn_reproduction *r, gn_text *report, json_t **document)
     GN_TRY(gn_ledger_plan(r->ledger, r->planned, r->planned_count));
     if (r->options->retry)
         GN_TRY(gn_ledger_retry(r->ledger));
-    const gn_study_work work = {
-        .what = "reproduce", .cache = r->options->cache, .after = after_trial, .user = r};
+    const gn_study_work work = {.what = "reproduce",
+                                .cache = r->options->cache,
+                                .to_come = runs_to_come(r),
+                                .grow = plan_chosen,
+                                .after = after_trial,
+                                .user = r};
     gerne_status status = gn_study_run(r->ctx, r->ledger, &work);
     if (status != GERNE_OK && status != GERNE_EINTERRUPTED)
         return status;

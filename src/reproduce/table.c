@@ -27,10 +27,11 @@ static gerne_status remark_of(gn_reproduction *r, const gn_cell *cell, gn_text *
     GN_TRY(gn_cell_point_words(r->ctx, r->arena, cell, o->honest.point, &words));
     if (o->honest.measure.n)
         GN_TRY(gn_text_add(r->ctx, out, "%s", words));
-    if (cell->frozen)
+    bool has_paper = !isnan(cell->paper.mean);
+    if (has_paper && cell->frozen)
         GN_TRY(gn_text_add(r->ctx, out, "%sfrozen body, not the paper's fine-tuning",
                            out->size ? "; " : ""));
-    else if (!gn_cell_comparable(r, cell))
+    else if (has_paper && !gn_cell_comparable(r, cell))
         GN_TRY(gn_text_add(r->ctx, out, "%s%s, not the paper's protocol", out->size ? "; " : "",
                            r->options->steps ? "limited steps" : "quick budget"));
     if (o->failed)
@@ -46,6 +47,16 @@ static gerne_status remark_of(gn_reproduction *r, const gn_cell *cell, gn_text *
     return GERNE_OK;
 }
 
+gerne_status gn_sheet_add_remark(gn_reproduction *r, gn_sheet *sheet, const gn_cell *cell)
+{
+    gn_text remark = {0};
+    gerne_status status = remark_of(r, cell, &remark);
+    if (status == GERNE_OK)
+        status = gn_sheet_add(r->ctx, sheet, remark.bytes ? remark.bytes : "");
+    gn_text_free(&remark);
+    return status;
+}
+
 static gerne_status add_comparison(gn_reproduction *r, gn_sheet *sheet, const gn_cell *cell,
                                    const gn_spread *ours)
 {
@@ -55,7 +66,7 @@ static gerne_status add_comparison(gn_reproduction *r, gn_sheet *sheet, const gn
     return gn_sheet_add(r->ctx, sheet, gn_agreement_name(agreement));
 }
 
-static gerne_status add_interval(gn_reproduction *r, gn_sheet *sheet, const gn_interval *interval)
+gerne_status gn_sheet_add_interval(gn_reproduction *r, gn_sheet *sheet, const gn_interval *interval)
 {
     char words[64];
     if (isnan(interval->lo))
@@ -68,20 +79,15 @@ static gerne_status add_row(gn_reproduction *r, gn_sheet *sheet, const gn_cell *
 {
     const gn_cell_result *o = &cell->result;
     const gn_spread *honest = &o->honest.measure, *oracle = &o->oracle.measure;
-    gn_text remark = {0};
     GN_TRY(gn_sheet_add(r->ctx, sheet, cell->path));
     GN_TRY(gn_sheet_add_number(r->ctx, sheet, (double)(honest->n ? honest->n : oracle->n), 0));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, honest->mean, honest->sd));
-    GN_TRY(add_interval(r, sheet, &o->honest.interval));
+    GN_TRY(gn_sheet_add_interval(r, sheet, &o->honest.interval));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, oracle->mean, oracle->sd));
     GN_TRY(gn_sheet_add_spread(r->ctx, sheet, cell->paper.mean, cell->paper.sd));
     GN_TRY(add_comparison(r, sheet, cell, honest));
     GN_TRY(add_comparison(r, sheet, cell, oracle));
-    gerne_status status = remark_of(r, cell, &remark);
-    if (status == GERNE_OK)
-        status = gn_sheet_add(r->ctx, sheet, remark.bytes ? remark.bytes : "");
-    gn_text_free(&remark);
-    return status;
+    return gn_sheet_add_remark(r, sheet, cell);
 }
 
 gerne_status gn_sheet_of_cells(gn_reproduction *r, gn_sheet **out)

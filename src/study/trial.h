@@ -43,7 +43,7 @@ GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, g
 /* Whether a failed trial diverged; its reason then says so: "diverged at step 113: ...". */
 bool gn_trial_diverged(const gn_trial *trial);
 
-/* What a trial is called in a line for people: "method.beta=1 seed=0", or its tag and seed. */
+/* What a trial is called in a line for people: its tag, "method.beta=1 seed=0". */
 void gn_trial_words(const gn_trial *trial, char *buffer, size_t size);
 
 /* DIR/trials/ID/name, in the arena; the directory itself when name is "". */

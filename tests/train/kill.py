@@ -2,8 +2,11 @@
 """Runs that are killed at random moments, also while a checkpoint is written, and then resumed end
 with the same bits as an undisturbed run: kill.py PROGRAM KILLS.
 
-The moments come from a fixed seed; what they hit depends on the machine, and must not matter.
+Every method and estimator of the program's list is trained. The moments come from a fixed seed; what
+they hit depends on the machine, and must not matter. Runs of several stages are also killed as soon
+as their log tells that a stage has ended.
 """
+import json
 import os
 import random
 import shutil
@@ -46,6 +49,22 @@ for kind, arguments in KINDS.items():
     if kind.startswith("estimator"):
         arguments += ("--method.attributes unknown --method.estimator_epochs 6 --method.estimator_lr 0.2 "
                       "--train.steps 40 --data.ratio 0.1").split()
+
+
+def add_listed(program):
+    """Methods and estimators that have no line of their own above."""
+    listed = json.loads(subprocess.run([program, "methods", "--json"], check=True,
+                                       capture_output=True).stdout)
+    for method in listed:
+        estimator = method["kind"] == "estimator"
+        option = ["--method.estimator" if estimator else "--method.name", method["name"]]
+        biased = method["name"] == "biased" # kind "unknown": it is gerne's default
+        if biased or any(option == arguments[i:i + 2] for arguments in KINDS.values()
+                         for i in range(len(arguments))):
+            continue
+        if estimator:
+            sys.exit(f"estimator {method['name']} has no line in this test")
+        KINDS[method["name"]] = ["--train.steps", "60", *option]
 
 
 def contents(folder):
@@ -99,7 +118,36 @@ def compare(kind, out, wanted, what):
         sys.exit(f"{kind}: {left} left behind {what}")
 
 
+def wait_for_stage_end(process, out):
+    """Whether the log told of one before the process ended."""
+    log = os.path.join(out, "log.jsonl")
+    while process.poll() is None:
+        if os.path.exists(log):
+            with open(log, "rb") as file:
+                if b'"event":"stage_end"' in file.read():
+                    return True
+        time.sleep(0.002)
+    return False
+
+
+def kill_between_stages(program, scratch, wanted):
+    """Kills every run of several stages where one follows another; how many were hit."""
+    hit = 0
+    for kind in KINDS:
+        out, arguments = new_run(kind, scratch, f"{kind}-stages")
+        process = start(program, arguments)
+        if wait_for_stage_end(process, out):
+            process.kill()
+        hit += process.wait() == -signal.SIGKILL
+        process.stderr.close()
+        if not os.path.exists(os.path.join(out, "results.json")):
+            finish(start(program, resume_arguments(out, arguments)))
+        compare(kind, out, wanted[kind], "after a kill between stages")
+    return hit
+
+
 def main(program, kills):
+    add_listed(program)
     generator = random.Random(7)
     scratch = tempfile.mkdtemp(prefix="gerne-kill-")
     killed = stopped = 0
@@ -124,6 +172,7 @@ def main(program, kills):
                 arguments = resume_arguments(out, begun)
             finish(start(program, arguments))
             compare(kind, out, wanted[kind], f"after kill {i}")
+        between = kill_between_stages(program, scratch, wanted)
         # The same run stopped and resumed five times.
         out, arguments = new_run("known", scratch, "stopped")
         begun = arguments
@@ -142,8 +191,9 @@ def main(program, kills):
         compare("known", out, wanted["known"], "after being stopped five times")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"{killed} kills and {stopped} stops")
-    if 2 * killed < kills or stopped < 1:
+    print(f"{len(KINDS)} kinds of runs, {killed} kills at random, {between} between stages, "
+          f"{stopped} stops")
+    if 2 * killed < kills or stopped < 1 or between < 5:
         sys.exit("too few runs were hit while they ran")
 
 
