@@ -316,21 +316,6 @@ const unsigned char *gn_corpus_key(const gn_corpus *c)
     return c->key;
 }
 
-size_t gn_corpus_max_tokens(const gn_corpus *c)
-{
-    return c->max_tokens;
-}
-
-size_t gn_corpus_rows(const gn_corpus *c)
-{
-    return c->rows;
-}
-
-bool gn_corpus_has_vocabulary(const gn_corpus *c)
-{
-    return c->vocab != NULL;
-}
-
 /* ---- for people ---- */
 
 gerne_status gn_corpus_summarize(gerne_ctx *ctx, const gn_corpus *c, gn_corpus_summary *out)

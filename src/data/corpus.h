@@ -31,10 +31,6 @@ const int32_t *gn_corpus_length(const gn_corpus *corpus, size_t row);
 size_t gn_corpus_vocabulary(const gn_corpus *corpus); /* ids are below */
 const unsigned char *gn_corpus_key(const gn_corpus *corpus);
 
-size_t gn_corpus_max_tokens(const gn_corpus *corpus);
-size_t gn_corpus_rows(const gn_corpus *corpus);
-bool gn_corpus_has_vocabulary(const gn_corpus *corpus); /* whether it can be prepared */
-
 /* What `data info` tells. */
 typedef struct gn_corpus_summary {
     size_t rows, tokens, truncated; /* truncated: rows */

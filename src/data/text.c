@@ -195,7 +195,8 @@ static gerne_status add_row(text_reader *r, const char *const *texts, gn_split s
 
 static gerne_status read_split(text_reader *r, gn_split *out)
 {
-    *out = GN_TRAIN;
+    bool only_predicted = r->y < 0 && r->split < 0;
+    *out = only_predicted ? GN_TEST : GN_TRAIN;
     const char *word = r->split >= 0 ? gn_record_file_cell(r->table, r->split) : NULL;
     if (!word || gn_parse_split(word, out))
         return GERNE_OK;
