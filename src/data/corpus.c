@@ -1,6 +1,6 @@
 #include "data/corpus.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"

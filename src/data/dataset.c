@@ -9,6 +9,15 @@
 #include "data/corpus.h"
 #include "data/source.h"
 
+static gerne_status check_preset(gerne_ctx *ctx, const gn_data_options *options)
+{
+    bool of_texts = options->preset >= GN_PRESET_CIVILCOMMENTS;
+    if (options->preset == GN_PRESET_NONE || of_texts == (options->format == GN_DATA_TEXT))
+        return GERNE_OK;
+    return gn_fail(ctx, GERNE_EUSAGE, "data.preset is one of %s; the format is %s",
+                   of_texts ? "texts" : "images", gn_data_format_name(options->format));
+}
+
 gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_dataset **out)
 {
     typedef gerne_status opener(gerne_ctx *, const gn_data_options *, gn_dataset *);
@@ -20,6 +29,7 @@ gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_
     *out = NULL;
     if (options->format < 0 || (size_t)options->format >= sizeof openers / sizeof openers[0])
         return gn_fail(ctx, GERNE_EUSAGE, "data.format %d does not exist", options->format);
+    GN_TRY(check_preset(ctx, options));
     gn_dataset *dataset;
     GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
     dataset->format = gn_data_format_name(options->format);

@@ -138,7 +138,8 @@ static gerne_status read_share(text_reader *r, ptrdiff_t column, bool *out)
 {
     const char *cell = gn_record_file_cell(r->table, column);
     double value = 0;
-    if (cell[0] && !gn_parse_double(cell, &value))
+    bool missing = !cell[0] && column != r->y; /* an identity that nobody was asked about */
+    if (!missing && !gn_parse_double(cell, &value))
         return gn_record_file_fail(r->table, GERNE_EDATA, column, "'%s' is not a number", cell);
     *out = value >= 0.5;
     return GERNE_OK;
@@ -262,14 +263,11 @@ static gerne_status read_all(text_reader *r, gn_dataset *dataset)
 
 static gerne_status check_options(gerne_ctx *ctx, const gn_data_options *options)
 {
-    bool of_images = options->preset != GN_PRESET_NONE && options->preset < GN_PRESET_CIVILCOMMENTS;
     if (!options->file) {
         gn_fail(ctx, GERNE_EUSAGE, "data.file is not given");
         gn_hint(ctx, "--data.format text needs --data.file FILE (.csv, .tsv or .jsonl)");
         return GERNE_EUSAGE;
     }
-    if (of_images)
-        return gn_fail(ctx, GERNE_EUSAGE, "data.preset is one of images; the format is text");
     if (is_civil((gn_preset)options->preset) && (options->a || options->y || options->a_words))
         return gn_fail(ctx, GERNE_EUSAGE,
                        "data.y, data.a and data.a_words do not go with data.preset civilcomments, "
