@@ -55,14 +55,31 @@ GERNE_CHECKED gerne_status gn_command_line(gn_cli *cli, const char *command, con
 /* Appends the usage, help and options of a command. */
 GERNE_CHECKED gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out);
 
+/* Appends paragraphs, each a line of text, in lines of a terminal's width; lines that start with a
+ * blank stay as they are. */
+GERNE_CHECKED gerne_status gn_print_paragraphs(gerne_ctx *ctx, const char *text, gn_text *out);
+
+/* Appends the rows of an option table as gn_print_help does, under a heading. */
+GERNE_CHECKED gerne_status gn_print_options(gerne_ctx *ctx, const char *section,
+                                            const char *heading, const gn_option *options,
+                                            size_t count, gn_text *out);
+
+/* Appends to cli->output what there is under a name: the help of a command, a method or estimator,
+ * a network, a key. GERNE_EUSAGE with the nearest name when there is nothing. */
+GERNE_CHECKED gerne_status gn_print_topic(gn_cli *cli, const char *name);
+
+/* The i-th name but for keys, or NULL after the last. */
+const char *gn_topic(size_t i);
+
+/* For a name that is not among names: the nearest one as a hint, or else where to look. */
+void gn_hint_nearest(gerne_ctx *ctx, const char *name, const char *const *names, size_t count,
+                     const char *otherwise);
+
 /* Appends the list of commands. */
 GERNE_CHECKED gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out);
 
 /* Appends the manual page gerne(1) in roff: all commands with all their options. */
 GERNE_CHECKED gerne_status gn_print_manual(gn_cli *cli, gn_text *out);
-
-/* The i-th command, or NULL after the last. */
-const char *gn_command_name(size_t i);
 
 /* The words that help and manual share about an option: "--train.lr X", and what it does with
  * limits and default. */

@@ -122,12 +122,8 @@ static gerne_status unknown_command(gerne_ctx *ctx, const char *name)
     size_t count = 0;
     for (; count < 64 && gn_commands[count]; count++)
         names[count] = gn_commands[count]->name;
-    const char *nearest = gn_nearest(name, names, count);
     gn_fail(ctx, GERNE_EUSAGE, "unknown command '%s'", name);
-    if (nearest)
-        gn_hint(ctx, "did you mean '%s'?", nearest);
-    else
-        gn_hint(ctx, "'gerne help' lists the commands");
+    gn_hint_nearest(ctx, name, names, count, "'gerne help' lists the commands");
     return GERNE_EUSAGE;
 }
 

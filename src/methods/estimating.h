@@ -25,7 +25,8 @@ typedef struct gn_estimator_budget {
     {                                                                                              \
         "estimator_lr", GN_REAL, offsetof(type, budget.lr),                                        \
             .fallback = "1", .min = 0, .max = 1e6, .flags = GN_TUNABLE | GN_OPEN_MIN,              \
-            .help = "attributes unknown: times train.lr is the estimator's learning rate"          \
+            .help =                                                                                \
+                "attributes unknown: learning rate of the estimator, as a multiple of train.lr"    \
     }
 
 /* A stage with that budget, one network, whose last weights count. */

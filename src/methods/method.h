@@ -82,6 +82,7 @@ typedef struct gn_stage {
     gn_keep keep;
     const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
     const char *from;       /* a run directory to take that table from; or NULL */
+    const char *from_key;   /* the option that names it: "method.biased" */
     const gn_method *owner; /* whose hooks carry it: the method or its estimator; set by the run */
 } gn_stage;
 
@@ -148,6 +149,13 @@ typedef enum gn_attribute_need {
     GN_ATTRIBUTES_ESTIMATED, /* does not look at them; its estimator runs whatever is known */
 } gn_attribute_need;
 
+/* What a method takes from the validation split beside the checkpoint that is selected on it. */
+typedef enum gn_validation_use {
+    GN_VALIDATION_SELECTS,     /* nothing else */
+    GN_VALIDATION_FITS_GROUPS, /* it is fitted to its samples, whose groups it balances */
+    GN_VALIDATION_FITS_LABELS, /* it is fitted to its samples; their attributes are not used */
+} gn_validation_use;
+
 /* Partitions of the validation split beside its true groups, for selection without attributes: a
  * cell is a class together with what the partition says of the sample. */
 typedef enum gn_val_cells {
@@ -157,8 +165,17 @@ typedef enum gn_val_cells {
 } gn_val_cells;
 
 struct gn_method {
-    const char *name, *paper, *summary;
+    const char *name;
+    const char *paper;   /* who and when: "Sagawa et al. 2020" */
+    const char *title;   /* of that paper; or NULL */
+    const char *summary; /* one line without a full stop: "upweights the groups ..."; of an
+                            estimator what becomes the minority: "samples that ..." */
+    /* For help and docs/methods.md, or NULL: what it does, assumes and becomes when attributes are
+     * unknown, when to use it, what its options do. Paragraphs are lines with an empty line
+     * between; a formula is a paragraph whose lines start with four blanks. */
+    const char *description;
     gn_attribute_need attributes;
+    gn_validation_use validation;
     const gn_option *options;
     size_t option_count, options_size;
     size_t state_size;

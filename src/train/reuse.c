@@ -100,6 +100,20 @@ static gerne_status other_run(gn_trainer *t, const char **path)
     return stage->from ? gn_path_join(t->run.ctx, t->arena, stage->from, name, path) : GERNE_OK;
 }
 
+static gerne_status check_other_run(gn_trainer *t, const char *path)
+{
+    const gn_stage *stage = t->run.stage;
+    if (gn_path_exists(path))
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "%s: stage '%s' cannot be reused from '%s', which has no %s.ckpt", stage->from_key,
+            stage->name, stage->from, stage->table);
+    gn_hint(t->run.ctx,
+            "set --%s to a run that has trained this stage on the same data, or omit it",
+            stage->from_key);
+    return GERNE_EUSAGE;
+}
+
 static bool take_from_cache(gn_trainer *t, const char *path, gn_table *table)
 {
     return gn_path_exists(path) && take_from(t, path, table) == GERNE_OK;
@@ -139,6 +153,7 @@ gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
         return GERNE_OK;
     GN_TRY(other_run(t, &path));
     if (path) {
+        GN_TRY(check_other_run(t, path));
         GN_TRY(take_from(t, path, table));
         *found = true;
     } else {

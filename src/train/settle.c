@@ -91,8 +91,12 @@ static gerne_status settle_attributes(gn_trainer *t)
         run->known = false;
         return GERNE_OK;
     }
+    const char *estimator = run->method->default_estimator;
     gn_fail(run->ctx, GERNE_EUSAGE, "method.attributes is known, but the data has no attributes");
-    gn_hint(run->ctx, "use --method.attributes unknown, or name the column with --data.a");
+    gn_hint(run->ctx,
+            "use --method.attributes unknown (the groups are then %s%s), or name the column with "
+            "--data.a",
+            estimator ? "those of estimator " : "the classes", estimator ? estimator : "");
     return GERNE_EUSAGE;
 }
 
@@ -104,19 +108,34 @@ static bool needs_validation(const gn_trainer *t)
     return needed;
 }
 
+/* Selecting on test instead helps only where nothing but the selection needs the split. */
+static gerne_status refuse_empty_split(const gn_trainer *t, gn_split split, const char *words)
+{
+    const char *fitted = NULL;
+    bool kept = false;
+    for (int i = 0; i < t->stage_count; i++) {
+        fitted = t->stages[i].on_validation ? t->stages[i].owner->name : fitted;
+        kept = kept || t->stages[i].keep == GN_KEEP_BALANCED_ACC;
+    }
+    if (split == GN_VAL && fitted)
+        gn_fail(t->run.ctx, GERNE_EUSAGE,
+                "method '%s' is fitted to the validation split, but the data has none", fitted);
+    else
+        gn_fail(t->run.ctx, GERNE_EUSAGE, "the data has no %s split to select on", words);
+    gn_hint(t->run.ctx, "%s",
+            split == GN_TEST ? "use --select.split val"
+            : fitted || kept ? "hold out samples with --data.val N"
+                             : "hold out samples with --data.val N, or use --select.split test "
+                               "(marked oracle)");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status check_split(gn_trainer *t, gn_split split)
 {
     const gn_sample_list *list = &t->input.samples[split];
     const char *words = split == GN_VAL ? "validation" : "test";
-    if (list->count == 0) {
-        gn_fail(t->run.ctx, GERNE_EUSAGE, "the data has no %s split to select on", words);
-        gn_hint(t->run.ctx,
-                split == GN_VAL
-                    ? "hold out samples with --data.val N, or use --select.split test (marked "
-                      "oracle)"
-                    : "use --select.split val");
-        return GERNE_EUSAGE;
-    }
+    if (list->count == 0)
+        return refuse_empty_split(t, split, words);
     bool *seen;
     GN_TRY(gn_arena_alloc(t->run.ctx, t->arena, t->run.classes, sizeof *seen, &seen));
     for (size_t i = 0; i < list->count; i++)
