@@ -269,7 +269,9 @@ static void test_cells(void **state)
     options =
         (gn_reproduce_options){.what = "table2", .budget = "quick", .places = {.data = folder}};
     assert_ok(ctx, gn_cells_make(ctx, arena, &options, &cells));
-    assert_int_equal(find(&cells, "civilcomments/known/gerne")->state, GN_CELL_NOT_BUILT);
+    s = find(&cells, "civilcomments/known/gerne");
+    assert_int_equal(s->state, GN_CELL_DATA_MISSING);
+    assert_non_null(strstr(s->reason, "CivilComments is not in"));
     assert_int_equal(find(&cells, "waterbirds/val/cnc")->state, GN_CELL_NO_CONFIGURATION);
     gn_cells_free(&cells);
     gn_arena_close(arena);
