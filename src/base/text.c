@@ -160,6 +160,16 @@ static size_t utf8_sequence(const unsigned char *at)
     return 0;
 }
 
+bool gn_is_identifier(const char *text)
+{
+    enum { LONGEST = 32 };
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    if (!text || text[0] < 'a' || text[0] > 'z')
+        return false;
+    size_t length = strspn(text, letters);
+    return length <= LONGEST && text[length] == '\0';
+}
+
 bool gn_is_utf8(const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;

@@ -22,6 +22,10 @@ bool gn_parse_int(const char *text, int64_t *out);
 bool gn_parse_double(const char *text, double *out); /* "inf" is taken, "nan" is not */
 bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off 1 0 */
 
+/* Whether the text is a name as options and methods have: lower-case letters, digits and
+ * underscores, a letter first, at most 32. NULL is not. */
+bool gn_is_identifier(const char *text);
+
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "methods/method.h"
+#include "methods/list.h"
 
 static const char *need_words(const gn_method *m, char words[80])
 {

@@ -199,14 +199,6 @@ struct gn_method {
     gerne_status (*groups)(gn_run *run);
 };
 
-/* End with a NULL. */
-extern const gn_method *const gn_methods[], *const gn_estimators[];
-
-/* GERNE_EUSAGE with the nearest name when there is none. */
-GERNE_CHECKED gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **out);
-GERNE_CHECKED gerne_status gn_estimator_find(gerne_ctx *ctx, const char *name,
-                                             const gn_method **out);
-
 /* ---- services ---- */
 
 gn_network *gn_run_network(gn_run *run, int i);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "methods/method.h"
+#include "methods/list.h"
 
 enum { GRID_MAX = 4096 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "methods/list.h"
 #include "metrics/metrics.h"
 
 #define METHOD(key) offsetof(gn_method_options, key)
@@ -161,14 +162,6 @@ static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config, c
     return status;
 }
 
-static bool has_option(const gn_method *method, const char *name)
-{
-    for (size_t i = 0; i < method->option_count; i++)
-        if (strcmp(method->options[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* An unknown key that other methods have: says whose it is instead of the nearest name. */
 static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings *settings)
 {
@@ -181,11 +174,11 @@ static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings
     gn_text owners = {0};
     gerne_status status = GERNE_OK;
     for (size_t i = 0; gn_methods[i] && status == GERNE_OK; i++)
-        if (has_option(gn_methods[i], key + 7))
+        if (gn_method_has_option(gn_methods[i], key + 7))
             status =
                 gn_text_add(ctx, &owners, "%s%s", owners.size ? ", " : "", gn_methods[i]->name);
     for (size_t i = 0; gn_estimators[i] && status == GERNE_OK; i++)
-        if (has_option(gn_estimators[i], key + 7))
+        if (gn_method_has_option(gn_estimators[i], key + 7))
             status = gn_text_add(ctx, &owners, "%sestimator %s", owners.size ? ", " : "",
                                  gn_estimators[i]->name);
     if (status == GERNE_OK && owners.size)
