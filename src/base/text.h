@@ -4,6 +4,8 @@
 
 #include "base/memory.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* A growing string; starts as {0}. After a failed append it stays as it was. */
 typedef struct gn_text {
     char *bytes; /* always ends in '\0' once anything was appended; NULL before */
@@ -52,5 +54,7 @@ const char *gn_nearest(const char *text, const char *const *names, size_t count)
  * when there is none. */
 GERNE_CHECKED gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
                                                const char *now, const char **out);
+
+#pragma GCC visibility pop
 
 #endif
