@@ -209,6 +209,7 @@ const gn_command gn_command_help = {
     .summary = "Show a command and all its keys",
     .max_arguments = 1,
     .word = gn_command_name,
+    .takes_plugin = true,
     .setup = setup,
     .run = run,
 };

@@ -131,5 +131,6 @@ const gn_command gn_command_methods = {
     .summary = "List methods and estimators, or describe the options of one",
     .max_arguments = 1,
     .word = method_name,
+    .takes_plugin = true,
     .run = run,
 };
