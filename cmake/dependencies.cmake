@@ -49,7 +49,8 @@ if(OpenMP_C_FOUND)
 else()
     target_compile_options(gerne_dependencies INTERFACE -Wno-unknown-pragmas)
 endif()
-list(APPEND GERNE_LINKED m pthread)
+list(APPEND GERNE_LINKED m pthread ${CMAKE_DL_LIBS})
+target_link_libraries(gerne_dependencies INTERFACE ${CMAKE_DL_LIBS})
 
 # Headers alone.
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)

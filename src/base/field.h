@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 enum { GN_FIELDS_MAX = 2, GN_FIELD_DIMS_MAX = 3 };
 
 typedef enum gn_element { GN_ELEMENT_U8, GN_ELEMENT_F32, GN_ELEMENT_I32 } gn_element;
@@ -48,5 +50,7 @@ bool gn_shape_fits(const gn_sample_shape *network, const gn_sample_shape *sample
 
 /* "images of 224 x 224 pixels" or "texts of up to 220 tokens", for messages. */
 void gn_shape_words(const gn_sample_shape *shape, char *buffer, size_t size);
+
+#pragma GCC visibility pop
 
 #endif

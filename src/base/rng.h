@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* Every use has its own purpose, so that no two uses share numbers. Append only: the values are
  * part of what "the same seed" means. */
 typedef enum gn_purpose {
@@ -61,5 +63,7 @@ typedef struct gn_permutation {
 gn_permutation gn_permutation_at(uint64_t n, uint64_t seed, gn_purpose purpose, uint64_t step,
                                  uint64_t index);
 uint64_t gn_permute(const gn_permutation *permutation, uint64_t position);
+
+#pragma GCC visibility pop
 
 #endif

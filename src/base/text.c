@@ -181,6 +181,16 @@ size_t gn_utf8_put(int32_t character, char bytes[4])
     return size;
 }
 
+bool gn_is_identifier(const char *text)
+{
+    enum { LONGEST = 32 };
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    if (!text || text[0] < 'a' || text[0] > 'z')
+        return false;
+    size_t length = strspn(text, letters);
+    return length <= LONGEST && text[length] == '\0';
+}
+
 bool gn_is_utf8(const char *text)
 {
     size_t size = strlen(text), used;

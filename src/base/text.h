@@ -4,6 +4,8 @@
 
 #include "base/memory.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* A growing string; starts as {0}. After a failed append it stays as it was. */
 typedef struct gn_text {
     char *bytes; /* always ends in '\0' once anything was appended; NULL before */
@@ -29,6 +31,10 @@ bool gn_utf8_next(const char *text, size_t size, size_t *used, int32_t *characte
 
 /* Writes a character as UTF-8; the bytes it takes. */
 size_t gn_utf8_put(int32_t character, char bytes[4]);
+
+/* Whether the text is a name as options and methods have: lower-case letters, digits and
+ * underscores, a letter first, at most 32. NULL is not. */
+bool gn_is_identifier(const char *text);
 
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
@@ -56,5 +62,7 @@ const char *gn_nearest(const char *text, const char *const *names, size_t count)
  * when there is none. */
 GERNE_CHECKED gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
                                                const char *now, const char **out);
+
+#pragma GCC visibility pop
 
 #endif

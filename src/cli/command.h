@@ -13,12 +13,13 @@ typedef struct gn_cli {
     gn_settings flags;      /* what was typed, for commands that read a file first */
     const char **arguments; /* what is not a flag */
     size_t argument_count;
-    void *options;    /* the command's own struct, if it has one: made by setup, read by run */
-    bool json, quiet; /* every command has these */
-    bool has_printed; /* part of the output is on the standard output */
-    bool reader_left; /* nobody reads the standard output any more */
-    bool gate_failed; /* set by a command whose gate says no: exit code 3 */
-    gn_text output;   /* becomes stdout when the command ends well */
+    void *options;      /* the command's own struct, if it has one: made by setup, read by run */
+    bool json, quiet;   /* every command has these */
+    const char *plugin; /* where takes_plugin says so */
+    bool has_printed;   /* part of the output is on the standard output */
+    bool reader_left;   /* nobody reads the standard output any more */
+    bool gate_failed;   /* set by a command whose gate says no: exit code 3 */
+    gn_text output;     /* becomes stdout when the command ends well */
 } gn_cli;
 
 typedef struct gn_command {
@@ -29,9 +30,13 @@ typedef struct gn_command {
     size_t max_arguments;
     const char *(*word)(size_t i); /* what the first argument may be, up to a NULL; NULL: a file */
     bool applies_flags_itself;     /* run() calls gn_config_apply: it reads a file first */
+    bool takes_plugin;             /* has the flag plugin: knows the methods of a plug-in */
     gerne_status (*setup)(gn_cli *cli); /* adds option tables; may be NULL */
     gerne_status (*run)(gn_cli *cli);
 } gn_command;
+
+/* The flag of commands that take a plug-in. It is never part of a configuration. */
+#define GN_PLUGIN_FLAG "plugin"
 
 /* The command table ends with a NULL; its order is the order of help. */
 extern const gn_command *const gn_commands[];
@@ -43,7 +48,8 @@ GERNE_CHECKED gerne_status gn_setup_command(gn_cli *cli, const gn_command *comma
 GERNE_CHECKED gerne_status gn_visit_options(const gn_cli *cli, const gn_command *command,
                                             gn_option_visit *visit, void *user);
 
-/* Adds the options that every command has. */
+/* Adds the command's own options, by its setup; then those that every command has. */
+GERNE_CHECKED gerne_status gn_add_own_options(gn_cli *cli, const gn_command *command);
 GERNE_CHECKED gerne_status gn_add_common_options(gn_cli *cli);
 
 /* Turns argv (without program and command name) into cli->flags and cli->arguments. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "methods/method.h"
+#include "methods/list.h"
 #include "nn/model.h"
 
 enum { FLAG_MAX = 160 };

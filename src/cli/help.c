@@ -232,6 +232,7 @@ const gn_command gn_command_help = {
             "  gerne help train.lr\n",
     .max_arguments = 1,
     .word = gn_topic,
+    .takes_plugin = true,
     .setup = setup,
     .run = run,
 };

@@ -240,5 +240,6 @@ const gn_command gn_command_methods = {
     .max_arguments = 1,
     .word = method_name,
     .setup = setup,
+    .takes_plugin = true,
     .run = run,
 };

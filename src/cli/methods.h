@@ -3,7 +3,7 @@
 #define GN_CLI_METHODS_H
 
 #include "cli/command.h"
-#include "methods/method.h"
+#include "methods/list.h"
 
 /* What a method needs beside the labels of the training split; the sections of every list. */
 typedef enum gn_method_need {

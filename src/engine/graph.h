@@ -174,6 +174,8 @@ GERNE_CHECKED gerne_status gn_store_new(gerne_ctx *ctx, gn_device *device, gn_gr
                                         int count, int64_t batch, gn_store **out);
 void gn_store_close(gn_store *store);
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 int gn_store_count(const gn_store *store);
 const gn_parameter *gn_store_parameter(const gn_store *store, int index);
 
@@ -197,6 +199,8 @@ gn_block gn_store_part(const gn_store *store, int graph);
 gn_block gn_store_unfrozen(const gn_store *store); /* without what gn_graph_freeze froze */
 gn_block gn_store_parameter_block(const gn_store *store, int index); /* a trained one, padded */
 float *gn_store_statistics(const gn_store *store, size_t *size);
+
+#pragma GCC visibility pop
 
 /* ---- programs ---- */
 

@@ -8,6 +8,8 @@
 
 #include "methods/method.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 typedef struct gn_estimator_budget {
     double epochs, lr;
 } gn_estimator_budget;
@@ -51,5 +53,7 @@ GERNE_CHECKED gerne_status gn_cells_of_table(gn_run *run, gn_val_cells kind, con
 
 /* The hook attributes_found of estimators with two. */
 uint32_t gn_finds_two(const gn_run *run);
+
+#pragma GCC visibility pop
 
 #endif

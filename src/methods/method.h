@@ -1,7 +1,8 @@
 /* method.h - what a method is, and what it sees of a run.
  *
- * A method is one file with a static descriptor, named in list.c; so is an estimator of groups, for
- * runs whose attributes are unknown. Two hooks carry the work:
+ * A method is one file with a static descriptor, named in list.c or exported by a plug-in
+ * (plugin.h); so is an estimator of groups, for runs whose attributes are unknown. Two hooks carry
+ * the work:
  *
  *   plan   names the batches of step k, a pure function of the seed, k and what start made, so that
  *          samples can be fetched ahead and a resumed run needs no state of the drawing
@@ -16,6 +17,8 @@
 #include "base/option.h"
 #include "base/statistics.h"
 #include "nn/pass.h"
+
+#pragma GCC visibility push(default) /* what plug-ins may call */
 
 enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 3, GN_STAGES_MAX = 8, GN_LIMIT_VALUES_MAX = 128 };
 
@@ -216,14 +219,6 @@ struct gn_method {
     gerne_status (*groups)(gn_run *run);
 };
 
-/* End with a NULL. */
-extern const gn_method *const gn_methods[], *const gn_estimators[];
-
-/* GERNE_EUSAGE with the nearest name when there is none. */
-GERNE_CHECKED gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **out);
-GERNE_CHECKED gerne_status gn_estimator_find(gerne_ctx *ctx, const char *name,
-                                             const gn_method **out);
-
 /* ---- services ---- */
 
 gn_network *gn_run_network(gn_run *run, int i);
@@ -326,5 +321,7 @@ GERNE_CHECKED gerne_status gn_run_head_backward(gn_run *run, int i, const gn_los
                                                 const float **feature_gradient);
 GERNE_CHECKED gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradient,
                                                 size_t count, bool accumulate);
+
+#pragma GCC visibility pop
 
 #endif

@@ -23,6 +23,8 @@ GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           int64_t classes, int64_t batch, gn_network **out);
 void gn_network_close(gn_network *network);
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* Fresh weights: a function of the seed and of the parameter's place. Masks of model.dropout follow
  * the same seed. */
 GERNE_CHECKED gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *network,
@@ -116,5 +118,7 @@ gn_block gn_network_trained(const gn_network *network);
 
 /* Products alone, for benchmarks. */
 GERNE_CHECKED gerne_status gn_network_run_products(gerne_ctx *ctx, gn_network *network);
+
+#pragma GCC visibility pop
 
 #endif

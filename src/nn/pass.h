@@ -13,6 +13,8 @@
 #include "nn/loss.h"
 #include "nn/network.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 enum { GN_CHANNELS_MAX = 4 };
 
 /* The rectangle that a cutmix takes from the other picture: rows top..bottom-1, columns
@@ -86,5 +88,7 @@ GERNE_CHECKED gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network,
 GERNE_CHECKED gerne_status gn_pass_backward(gerne_ctx *ctx, gn_network *network,
                                             const gn_samples *samples, const gn_loss *loss,
                                             bool accumulate, const gn_outcome *outcome);
+
+#pragma GCC visibility pop
 
 #endif

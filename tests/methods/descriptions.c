@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "methods/method.h"
+#include "methods/list.h"
 
 enum { WIDTH = 80, INDENT = 4, SUMMARY_MAX = 80 };
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "methods/list.h"
 #include "train/train.h"
 
 /* One in twenty samples has the colour of another class. */
