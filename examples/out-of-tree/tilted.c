@@ -113,10 +113,20 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+static const char description[] =
+    "Minimises a tilted mean of the groups' losses, which lies between their mean (tilt 0) and the "
+    "loss of the worst group (a large tilt).\n\n"
+    "    R_g <- (1 - lambda) R_g + lambda (mean CE of the samples of group g in the batch)\n"
+    "    L   = 1/tilt log mean_g exp(tilt R_g)\n\n"
+    "The batches are group-balanced. With unknown attributes the groups are those of "
+    "method.estimator; without one they are the classes.";
+
 static const gn_method tilted = {
     .name = "tilted",
     .paper = "Li et al. 2021",
+    .title = "Tilted Empirical Risk Minimization",
     .summary = "minimises a tilted mean of the groups' losses, between mean and maximum (TERM)",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -96,7 +96,9 @@ class Plugins(unittest.TestCase):
 
     def test_the_program_exports_what_the_headers_mark(self):
         lines = run(["nm", "-D", "--defined-only", self.prefix / "bin/gerne"]).stdout.splitlines()
-        exported = {name for name in (line.split()[-1] for line in lines) if name.startswith("gn_")}
+        # "gn_random_words.resolver" is the compiler's own, of a function with clones for CPUs.
+        exported = {name for name in (line.split()[-1] for line in lines)
+                    if name.startswith("gn_") and "." not in name}
         marked = set()
         for header in self.headers:
             marked |= called_by_plugins(header.read_text(encoding="utf-8"))
@@ -132,7 +134,8 @@ class Plugins(unittest.TestCase):
     def test_lists_and_help(self):
         self.assertNotIn("tilted", self.gerne("methods"))
         self.assertIn("Li et al. 2021", self.gerne("methods", "--plugin", self.tilted))
-        self.assertIn("--method.tilt X", self.gerne("methods", "tilted", f"--plugin={self.tilted}"))
+        for words in (["methods", "tilted"], ["help", "tilted"], ["help", "method.tilt"]):
+            self.assertIn("--method.tilt X", self.gerne(*words, f"--plugin={self.tilted}"))
         found = json.loads(self.gerne("methods", "tilted", "--json", "--plugin", self.tilted))
         self.assertEqual([option["name"] for option in found[0]["options"]], ["tilt", "lambda"])
         for words in (["train", "--help"], ["tune", "--help"], ["help", "train"]):
