@@ -46,7 +46,7 @@ typedef struct facts {
 
 static gn_sample_shape usual_shape(const gn_architecture *a)
 {
-    if (a == &gn_resnet20_architecture)
+    if (a == &gn_resnet20_architecture || a == &gn_convnet3_architecture)
         return gn_pixels_shape(3, 32, 32);
     return a->wants_images ? gn_pixels_shape(3, 224, 224) : gn_pixels_shape(3, 28, 28);
 }

@@ -33,6 +33,7 @@ typedef enum gn_initialization {
 typedef struct gn_architecture {
     const char *name, *summary;
     bool wants_images;
+    int64_t smallest; /* height and width of images that it can see; 0: any */
     gn_initialization initialization;
     gn_value (*body)(gn_graph *graph, const gn_model_options *options, gn_value input);
     int (*layers_before_head)(const gn_model_options *options); /* NULL: the head is "fc" */
@@ -53,5 +54,6 @@ GERNE_CHECKED gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name
 extern const gn_architecture gn_linear_architecture, gn_mlp_architecture;
 extern const gn_architecture gn_resnet18_architecture, gn_resnet34_architecture,
     gn_resnet50_architecture, gn_resnet20_architecture;
+extern const gn_architecture gn_convnet3_architecture, gn_convnet4_architecture;
 
 #endif

@@ -39,6 +39,16 @@ static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
         gn_hint(ctx, "use --model.arch linear or mlp");
         return GERNE_EUSAGE;
     }
+    const gn_field *pixels = gn_shape_field(&n->shape, GN_FIELD_PIXELS);
+    int64_t least = n->architecture->smallest;
+    if (pixels && (pixels->dims[1] < least || pixels->dims[2] < least)) {
+        gn_fail(ctx, GERNE_EUSAGE,
+                "model.arch: '%s' needs images of at least %lld x %lld pixels, not %lld x %lld",
+                n->architecture->name, (long long)least, (long long)least,
+                (long long)pixels->dims[1], (long long)pixels->dims[2]);
+        gn_hint(ctx, "use another --model.arch, or enlarge them with --data.resize");
+        return GERNE_EUSAGE;
+    }
     bool whole = n->shape.count == 1 && n->classes > 0 && n->batch > 0;
     for (int i = 0; whole && i < n->shape.fields[0].ndims; i++)
         whole = n->shape.fields[0].dims[i] > 0;
