@@ -144,7 +144,7 @@ static gerne_status run_steps(gerne_ctx *ctx, gn_fetch *fetch, trainer *t, size_
 {
     uint32_t *indices;
     size_t submitted = 0;
-    const void *const *pixels;
+    const void *const *fields[GN_FIELDS_MAX];
     gn_outcome outcome = {0};
     double start = now();
     GN_TRY(gn_alloc(ctx, batch, sizeof *indices, "indices", &indices));
@@ -154,9 +154,9 @@ static gerne_status run_steps(gerne_ctx *ctx, gn_fetch *fetch, trainer *t, size_
                 indices[i] = (uint32_t)((submitted * batch + i) * 7919 % n);
             GN_TRY(gn_fetch_submit(fetch, submitted++, indices, batch));
         }
-        GN_TRY(gn_fetch_wait(fetch, &pixels));
+        GN_TRY(gn_fetch_wait(fetch, fields));
         if (t) {
-            t->samples.fields[0] = pixels;
+            t->samples.fields[0] = fields[0];
             GN_TRY(gn_pass_step(ctx, t->network, &t->samples, NULL, false, &outcome));
             gn_optimizer_step(t->optimizer, 0.01);
         }

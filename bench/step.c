@@ -1,6 +1,6 @@
 /* step.c - one optimiser step of a network on random samples: time, rate, memory.
  *
- * usage: bench_step ARCH SAMPLES MICRO_BATCH PRECISION REPEATS [separate]
+ * usage: bench_step NETWORK SAMPLES MICRO_BATCH PRECISION REPEATS
  * Prints one line of JSON for each repeat, so that a driver can alternate with another program.
  * Reads a line before each repeat when standard input is not a terminal ("go"), and stops at its
  * end.
@@ -14,19 +14,28 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "nn/optimizer.h"
+#include "nn/decay.h"
 #include "nn/pass.h"
 
+/* Images of a side, or texts of so many tokens. Transformers take a step of AdamW, the others one
+ * of SGD with the weights of GERNE's two batches. */
 typedef struct workload {
     const char *name, *arch;
-    int64_t side, classes;
+    int64_t side, tokens, classes;
+    int64_t depth, width, heads;
 } workload;
 
 static const workload workloads[] = {
-    {"mlp", "mlp", 28, 10},
-    {"resnet18", "resnet18", 32, 10},
-    {"resnet50", "resnet50", 224, 2},
+    {"mlp", "mlp", .side = 28, .classes = 10},
+    {"resnet18", "resnet18", .side = 32, .classes = 10},
+    {"resnet50", "resnet50", .side = 224, .classes = 2},
+    {"bert-base@128", "bert", .tokens = 128, .classes = 2, .depth = 12, .width = 768, .heads = 12},
+    {"bert-base@220", "bert", .tokens = 220, .classes = 2, .depth = 12, .width = 768, .heads = 12},
+    {"minilm@128", "bert", .tokens = 128, .classes = 2, .depth = 6, .width = 384, .heads = 12},
+    {"vit-s16", "vit", .side = 224, .classes = 2, .depth = 12, .width = 384, .heads = 6},
 };
+
+enum { WORDS = 30522 }; /* of bert-base-uncased */
 
 static gerne_ctx *ctx;
 
@@ -43,6 +52,26 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Texts of full length: nothing is gained by not padding them. */
+static void random_texts(gn_samples *s, size_t count, size_t tokens, int64_t classes)
+{
+    int32_t *ids = malloc(count * tokens * sizeof *ids), *length = malloc(sizeof *length);
+    const void **pointers = malloc(2 * count * sizeof *pointers);
+    int32_t *labels = malloc(count * sizeof *labels);
+    if (!ids || !length || !pointers || !labels)
+        exit(1);
+    gn_stream stream = gn_stream_at(1, GN_RNG_TEST, 0, 0);
+    for (size_t i = 0; i < count * tokens; i++)
+        ids[i] = (int32_t)gn_random_below(&stream, WORDS);
+    *length = (int32_t)tokens;
+    for (size_t i = 0; i < count; i++) {
+        pointers[i] = ids + i * tokens;
+        pointers[count + i] = length;
+        labels[i] = (int32_t)(i % (size_t)classes);
+    }
+    *s = (gn_samples){.count = count, .fields = {pointers, pointers + count}, .labels = labels};
 }
 
 static void random_samples(gn_samples *s, size_t count, size_t bytes, int64_t classes)
@@ -83,12 +112,17 @@ static void run_step(gn_network *net, gn_optimizer *optimizer, const gn_samples 
     } else {
         must(gn_pass_step(ctx, net, all, NULL, false, &outcome));
     }
-    gn_optimizer_step(optimizer, 0.01);
+    gn_optimizer_step(optimizer, 1e-5);
 }
 
 static double time_products(gn_network *net, size_t count)
 {
-    size_t passes = (count + (size_t)gn_network_batch(net) - 1) / (size_t)gn_network_batch(net);
+    size_t batch = (size_t)gn_network_batch(net);
+    if (gn_network_takes_tokens(net)) { /* as a pass cuts them */
+        size_t fit = (size_t)(gn_network_token_limit(net) / gn_network_input_size(net));
+        batch = fit < 1 ? 1 : fit < batch ? fit : batch;
+    }
+    size_t passes = (count + batch - 1) / batch;
     must(gn_network_set_mode(ctx, net, GN_MODE_TRAIN));
     double best = 1e30;
     for (int i = 0; i < 3; i++) {
@@ -104,7 +138,7 @@ static double time_products(gn_network *net, size_t count)
 int main(int argc, char **argv)
 {
     if (argc != 6) {
-        fprintf(stderr, "usage: bench_step ARCH SAMPLES MICRO_BATCH fp32|bf16 REPEATS\n");
+        fprintf(stderr, "usage: bench_step NETWORK SAMPLES MICRO_BATCH fp32|bf16 REPEATS\n");
         return 2;
     }
     const workload *w = NULL;
@@ -119,18 +153,29 @@ int main(int argc, char **argv)
         return 2;
     size_t count = (size_t)samples_asked;
     static const int64_t hidden[] = {100, 100};
-    gn_model_options options = {.arch = w->arch, .hidden = {hidden, 2}};
+    gn_model_options options = {.arch = w->arch,
+                                .hidden = {hidden, 2},
+                                .depth = w->depth,
+                                .width = w->width,
+                                .heads = w->heads,
+                                .inner_dropout = 0.1};
     gn_device *device;
     gn_network *net;
     gn_optimizer *optimizer;
-    gn_optimizer_options sgd = {.optimizer = GN_SGD, .momentum = 0.9, .weight_decay = 0.01};
+    gn_optimizer_options rule = {
+        .optimizer = w->depth ? GN_ADAMW : GN_SGD, .momentum = 0.9, .weight_decay = 0.01};
+    gn_sample_shape shape =
+        w->tokens ? gn_tokens_shape(w->tokens) : gn_pixels_shape(3, w->side, w->side);
+    shape.fields[0].below = WORDS;
     must(gn_device_new(ctx, 2, precision, &device));
-    must(gn_network_new(ctx, device, &options, gn_pixels_shape(3, w->side, w->side), w->classes,
-                        batch, &net));
+    must(gn_network_new(ctx, device, &options, shape, w->classes, batch, &net));
     must(gn_network_initialize(ctx, net, 1));
-    must(gn_optimizer_new(ctx, &sgd, gn_network_trained(net), &optimizer));
+    must(gn_network_optimizer(ctx, &rule, net, &optimizer));
     gn_samples samples;
-    random_samples(&samples, count, (size_t)gn_network_input_size(net), w->classes);
+    if (w->tokens)
+        random_texts(&samples, count, (size_t)w->tokens, w->classes);
+    else
+        random_samples(&samples, count, (size_t)gn_network_input_size(net), w->classes);
     run_step(net, optimizer, &samples); /* compiles, warms up */
     double bound = time_products(net, count);
     char line[64];

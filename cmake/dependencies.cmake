@@ -34,6 +34,7 @@ gerne_needs_package(libarchive archive)
 gerne_needs_package(libcurl curl)
 gerne_needs_package(libjpeg jpeg)
 gerne_needs_package(libpng png)
+gerne_needs_package(libutf8proc utf8proc)
 gerne_needs_package(sqlite3 sqlite3)
 gerne_needs_package(zlib z)
 
@@ -48,7 +49,8 @@ if(OpenMP_C_FOUND)
 else()
     target_compile_options(gerne_dependencies INTERFACE -Wno-unknown-pragmas)
 endif()
-list(APPEND GERNE_LINKED m pthread)
+list(APPEND GERNE_LINKED m pthread ${CMAKE_DL_LIBS})
+target_link_libraries(gerne_dependencies INTERFACE ${CMAKE_DL_LIBS})
 
 # Headers alone.
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)

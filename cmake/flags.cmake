@@ -2,7 +2,7 @@
 add_library(gerne_flags INTERFACE)
 target_compile_definitions(gerne_flags INTERFACE _GNU_SOURCE)
 target_compile_options(gerne_flags INTERFACE
-    -fvisibility=hidden -ffp-contract=off -fno-math-errno
+    -fvisibility=hidden -fno-semantic-interposition -ffp-contract=off -fno-math-errno
     -Wall -Wextra -Wconversion -Wvla -Wshadow -Wstrict-prototypes -Wmissing-prototypes
     $<$<BOOL:${GERNE_DEV}>:-Werror>
     $<$<BOOL:${GERNE_NATIVE}>:-march=native>)

@@ -30,7 +30,8 @@ extern "C" {
     X(EUNSUPPORTED, "not supported") /* this machine or build cannot do it */                      \
     X(EDIVERGED, "diverged")         /* the training loss is no longer finite */                   \
     X(EINTERRUPTED, "interrupted")   /* a progress callback or a signal asked to stop */           \
-    X(EINTERNAL, "internal error")
+    X(EINTERNAL, "internal error")                                                                 \
+    X(ENOTHING, "nothing found") /* training went well, but found no errors or groups to use */
 
 typedef enum gerne_status {
 #define GERNE_STATUS_ENUM(name, text) GERNE_##name,

@@ -6,13 +6,20 @@
 gn_sample_shape gn_pixels_shape(int64_t channels, int64_t height, int64_t width)
 {
     return (gn_sample_shape){
-        .count = 1, .fields = {{GN_FIELD_PIXELS, GN_ELEMENT_U8, 3, {channels, height, width}}}};
+        .count = 1, .fields = {{GN_FIELD_PIXELS, GN_ELEMENT_U8, 3, {channels, height, width}, 0}}};
 }
 
 gn_sample_shape gn_features_shape(int64_t width)
 {
     return (gn_sample_shape){.count = 1,
-                             .fields = {{GN_FIELD_FEATURES, GN_ELEMENT_F32, 1, {width}}}};
+                             .fields = {{GN_FIELD_FEATURES, GN_ELEMENT_F32, 1, {width}, 0}}};
+}
+
+gn_sample_shape gn_tokens_shape(int64_t max_tokens)
+{
+    return (gn_sample_shape){.count = 2,
+                             .fields = {{GN_FIELD_TOKENS, GN_ELEMENT_I32, 1, {max_tokens}, 0},
+                                        {GN_FIELD_LENGTH, GN_ELEMENT_I32, 1, {1}, 0}}};
 }
 
 int gn_shape_find(const gn_sample_shape *shape, const char *name)
@@ -48,11 +55,23 @@ bool gn_shapes_equal(const gn_sample_shape *a, const gn_sample_shape *b)
     return equal;
 }
 
+bool gn_shape_fits(const gn_sample_shape *network, const gn_sample_shape *samples)
+{
+    const gn_field *ours = gn_shape_field(network, GN_FIELD_TOKENS);
+    const gn_field *theirs = gn_shape_field(samples, GN_FIELD_TOKENS);
+    if (ours && theirs)
+        return theirs->dims[0] <= ours->dims[0];
+    return gn_shapes_equal(network, samples);
+}
+
 void gn_shape_words(const gn_sample_shape *shape, char *buffer, size_t size)
 {
     const gn_field *pixels = gn_shape_field(shape, GN_FIELD_PIXELS);
     const gn_field *features = gn_shape_field(shape, GN_FIELD_FEATURES);
-    if (pixels)
+    const gn_field *tokens = gn_shape_field(shape, GN_FIELD_TOKENS);
+    if (tokens)
+        snprintf(buffer, size, "texts of up to %lld tokens", (long long)tokens->dims[0]);
+    else if (pixels)
         snprintf(buffer, size, "images of %lld x %lld pixels", (long long)pixels->dims[1],
                  (long long)pixels->dims[2]);
     else

@@ -4,6 +4,8 @@
 
 #include "base/status.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 enum { GN_ALIGNMENT = 64 }; /* a cache line, and the widest vector */
 
 /* count * size bytes, zeroed; *out is NULL on failure. what names the thing in the message. */
@@ -39,6 +41,8 @@ GERNE_CHECKED gerne_status gn_arena_alloc(gerne_ctx *ctx, gn_arena *arena, size_
                                           size_t size, void *out);
 GERNE_CHECKED gerne_status gn_arena_copy_text(gerne_ctx *ctx, gn_arena *arena, const char *text,
                                               const char **out);
+
+#pragma GCC visibility pop
 
 /* For tests: the n-th allocation from now fails (1 = the next); 0 switches it off. */
 void gn_fail_allocation(long n);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TABLES_MAX = 64, NAMES_MAX = 512, KEY_MAX = 128, NAME_MAX_BYTES = 64 };
+enum { TABLES_MAX = 96, NAMES_MAX = 512, KEY_MAX = 128, NAME_MAX_BYTES = 64 };
 
 typedef struct table {
     const char *section, *summary;

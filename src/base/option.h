@@ -84,6 +84,11 @@ gn_arena *gn_config_arena(gn_config *config); /* lives as long as the config */
 GERNE_CHECKED gerne_status gn_options_default(gerne_ctx *ctx, gn_arena *arena,
                                               const gn_option *options, size_t count, void *target);
 
+/* GERNE_EDATA, saying what is wrong, when a table cannot be used with a struct of so many bytes:
+ * for tables that come from elsewhere. */
+GERNE_CHECKED gerne_status gn_options_check(gerne_ctx *ctx, const gn_option *options, size_t count,
+                                            size_t size);
+
 /* Adds a table under a section ("" for the top) and fills *target with the defaults. The table and
  * target are lent and must outlive the config; summary heads its help. */
 GERNE_CHECKED gerne_status gn_config_add(gerne_ctx *ctx, gn_config *config, const char *section,

@@ -166,22 +166,18 @@ gerne_status gn_option_parse(gerne_ctx *ctx, gn_arena *arena, const gn_option *o
 
 /* ---- defaults ---- */
 
-static void set_zero(const gn_option *option, void *field)
-{
-    static const size_t sizes[] = {
-        [GN_BOOL] = sizeof(bool),      [GN_INT] = sizeof(int64_t),
-        [GN_REAL] = sizeof(double),    [GN_TEXT] = sizeof(const char *),
-        [GN_CHOICE] = sizeof(int),     [GN_INTS] = sizeof(gn_ints),
-        [GN_REALS] = sizeof(gn_reals), [GN_TEXTS] = sizeof(gn_texts),
-    };
-    memset(field, 0, sizes[option->type]);
-}
+/* Bytes of the field of each type. */
+static const size_t sizes[] = {
+    [GN_BOOL] = sizeof(bool),         [GN_INT] = sizeof(int64_t),    [GN_REAL] = sizeof(double),
+    [GN_TEXT] = sizeof(const char *), [GN_CHOICE] = sizeof(int),     [GN_INTS] = sizeof(gn_ints),
+    [GN_REALS] = sizeof(gn_reals),    [GN_TEXTS] = sizeof(gn_texts),
+};
 
 static gerne_status set_default(gerne_ctx *ctx, gn_arena *arena, const gn_option *option,
                                 void *target)
 {
     void *field = (unsigned char *)target + option->offset;
-    set_zero(option, field);
+    memset(field, 0, sizes[option->type]);
     if (!option->fallback)
         return GERNE_OK;
     if (option->type == GN_TEXT) { /* the table outlives every arena */
@@ -201,6 +197,68 @@ gerne_status gn_options_default(gerne_ctx *ctx, gn_arena *arena, const gn_option
     for (size_t i = 0; i < count; i++)
         GN_TRY(set_default(ctx, arena, &options[i], target));
     return GERNE_OK;
+}
+
+/* ---- tables that are not our own ---- */
+
+static const char *row_fault(const gn_option *option, size_t size)
+{
+    size_t type = (size_t)option->type;
+    if (!option->help)
+        return "help is missing";
+    if (type >= sizeof sizes / sizeof sizes[0])
+        return "there is no such type";
+    if (option->offset > size || sizes[type] > size - option->offset)
+        return "its field is outside the struct";
+    if (option->type == GN_CHOICE && !option->choices)
+        return "choices are missing";
+    if (option->min > option->max)
+        return "min is above max";
+    if (option->when && !strchr(option->when, ' '))
+        return "when is not \"OPTION VALUE\"";
+    return NULL;
+}
+
+static gerne_status check_row(gerne_ctx *ctx, gn_arena *arena, const gn_option *option, size_t size,
+                              void *target)
+{
+    const char *fault = row_fault(option, size);
+    if (fault)
+        return gn_fail(ctx, GERNE_EDATA, "%s", fault);
+    gerne_status status = set_default(ctx, arena, option, target);
+    if (status == GERNE_EUSAGE)
+        return gn_fail_in(ctx, GERNE_EDATA, "fallback");
+    return status;
+}
+
+static gerne_status check_rows(gerne_ctx *ctx, gn_arena *arena, const gn_option *options,
+                               size_t count, size_t size)
+{
+    void *target;
+    GN_TRY(gn_arena_alloc(ctx, arena, 1, size + 1, &target));
+    for (size_t i = 0; i < count; i++) {
+        const char *name = options[i].name;
+        if (!gn_is_identifier(name))
+            return gn_fail(ctx, GERNE_EDATA, "option %zu has no name of lower-case letters", i + 1);
+        gerne_status status = check_row(ctx, arena, &options[i], size, target);
+        for (size_t j = 0; j < i && status == GERNE_OK; j++)
+            if (strcmp(options[j].name, name) == 0)
+                status = gn_fail(ctx, GERNE_EDATA, "there are two of it");
+        if (status != GERNE_OK)
+            return gn_fail_in(ctx, status, "option '%s'", name);
+    }
+    return GERNE_OK;
+}
+
+gerne_status gn_options_check(gerne_ctx *ctx, const gn_option *options, size_t count, size_t size)
+{
+    gn_arena *arena;
+    if (count && !options)
+        return gn_fail(ctx, GERNE_EDATA, "the table of its %zu options is missing", count);
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gerne_status status = check_rows(ctx, arena, options, count, size);
+    gn_arena_close(arena);
+    return status;
 }
 
 /* ---- printing ---- */

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/vector.h"
+
 /* Random123's headers convert signs freely; they are not ours to mend. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -28,6 +30,19 @@ uint64_t gn_random_u64(gn_stream *stream)
         stream->left = 4;
     }
     return stream->block[4 - stream->left--];
+}
+
+GN_WIDE void gn_random_words(uint64_t key, uint32_t *words, size_t count)
+{
+    const uint32_t low = (uint32_t)key, high = (uint32_t)(key >> 32);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t x = (uint32_t)i * 0x9e3779b9u + low;
+        x ^= x >> 16;
+        x *= 0x7feb352du;
+        x ^= x >> 15;
+        x = (x + high) * 0x846ca68bu;
+        words[i] = x ^ x >> 16;
+    }
 }
 
 double gn_random_uniform(gn_stream *stream)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* Every use has its own purpose, so that no two uses share numbers. Append only: the values are
  * part of what "the same seed" means. */
 typedef enum gn_purpose {
@@ -22,6 +24,7 @@ typedef enum gn_purpose {
     GN_RNG_METHOD = 7,    /* mixing coefficients and the like */
     GN_RNG_SEARCH = 8,    /* random search */
     GN_RNG_DROPOUT = 9,   /* masks: index = the sample's place in its step */
+    GN_RNG_INSIDE = 10,   /* masks inside of a network: see engine/sequence.h */
 } gn_purpose;
 
 typedef struct gn_stream {
@@ -38,6 +41,10 @@ double gn_random_uniform(gn_stream *stream);                  /* in [0, 1), 53 b
 double gn_random_normal(gn_stream *stream);                   /* mean 0, variance 1 */
 uint64_t gn_random_below(gn_stream *stream, uint64_t bound);  /* in [0, bound), exact; bound > 0 */
 double gn_random_beta(gn_stream *stream, double a, double b); /* in [0, 1]; a and b > 0 */
+
+/* Many numbers at once for masks: count words, functions of the key and their place alone. A hash
+ * of 32 bits, which vectors compute: good enough to drop by, not for statistics. */
+void gn_random_words(uint64_t key, uint32_t *words, size_t count);
 
 /* Puts the items into an order, all equally likely. */
 void gn_random_shuffle(gn_stream *stream, uint32_t *items, size_t count);
@@ -56,5 +63,7 @@ typedef struct gn_permutation {
 gn_permutation gn_permutation_at(uint64_t n, uint64_t seed, gn_purpose purpose, uint64_t step,
                                  uint64_t index);
 uint64_t gn_permute(const gn_permutation *permutation, uint64_t position);
+
+#pragma GCC visibility pop
 
 #endif

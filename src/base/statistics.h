@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 typedef struct gn_interval {
     double lo, hi;
 } gn_interval;
@@ -42,5 +44,7 @@ typedef struct gn_spread {
 } gn_spread;
 
 gn_spread gn_spread_of(const double *values, size_t count);
+
+#pragma GCC visibility pop
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "gerne.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 #define GN_PRINTF(form, first) __attribute__((format(printf, form, first)))
 
 /* Records the sentence and returns the status, so that it can stand in a return statement.
@@ -79,5 +81,7 @@ void gn_log_hook(const gerne_ctx *ctx, gerne_log_fn **fn, void **user);
 
 /* Reports progress; GERNE_EINTERRUPTED when the hook asks to stop. */
 GERNE_CHECKED gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress);
+
+#pragma GCC visibility pop
 
 #endif

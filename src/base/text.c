@@ -134,41 +134,70 @@ const char *gn_nearest(const char *text, const char *const *names, size_t count)
     return best;
 }
 
-/* The length of the sequence that starts here, or 0 when it is malformed. */
-static size_t utf8_sequence(const unsigned char *at)
+bool gn_utf8_next(const char *text, size_t size, size_t *used, int32_t *character)
 {
     static const struct {
         unsigned char first, last; /* of the leading byte */
         unsigned char low, high;   /* of the second byte */
+        unsigned char bits;        /* of the leading byte that belong to the character */
         size_t size;
     } forms[] = {
-        {0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
-        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+        {0x00, 0x7f, 0, 0, 0x7f, 1},       {0xc2, 0xdf, 0x80, 0xbf, 0x1f, 2},
+        {0xe0, 0xe0, 0xa0, 0xbf, 0x0f, 3}, {0xe1, 0xec, 0x80, 0xbf, 0x0f, 3},
+        {0xed, 0xed, 0x80, 0x9f, 0x0f, 3}, {0xee, 0xef, 0x80, 0xbf, 0x0f, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 0x07, 4}, {0xf1, 0xf3, 0x80, 0xbf, 0x07, 4},
+        {0xf4, 0xf4, 0x80, 0x8f, 0x07, 4},
     };
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (at[0] < forms[i].first || at[0] > forms[i].last)
-            continue;
-        for (size_t j = 1; j < forms[i].size; j++) {
-            unsigned char low = j == 1 ? forms[i].low : 0x80;
-            unsigned char high = j == 1 ? forms[i].high : 0xbf;
-            if (at[j] < low || at[j] > high)
-                return 0;
-        }
-        return forms[i].size;
+    const unsigned char *at = (const unsigned char *)text;
+    *used = 1;
+    *character = GN_REPLACEMENT;
+    size_t i = 0, count = sizeof forms / sizeof forms[0];
+    while (i < count && (at[0] < forms[i].first || at[0] > forms[i].last))
+        i++;
+    if (i == count)
+        return false;
+    int32_t value = at[0] & forms[i].bits;
+    for (; *used < forms[i].size; ++*used) {
+        unsigned char low = *used == 1 ? forms[i].low : 0x80;
+        unsigned char high = *used == 1 ? forms[i].high : 0xbf;
+        if (*used == size || at[*used] < low || at[*used] > high)
+            return false;
+        value = value << 6 | (at[*used] & 0x3f);
     }
-    return 0;
+    *character = value;
+    return true;
+}
+
+size_t gn_utf8_put(int32_t character, char bytes[4])
+{
+    if (character < 0x80) {
+        bytes[0] = (char)character;
+        return 1;
+    }
+    size_t size = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+    for (size_t i = size - 1; i; i--, character >>= 6)
+        bytes[i] = (char)(0x80 | (character & 0x3f));
+    bytes[0] = (char)((0xf00 >> size & 0xff) | character);
+    return size;
+}
+
+bool gn_is_identifier(const char *text)
+{
+    enum { LONGEST = 32 };
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_0123456789";
+    if (!text || text[0] < 'a' || text[0] > 'z')
+        return false;
+    size_t length = strspn(text, letters);
+    return length <= LONGEST && text[length] == '\0';
 }
 
 bool gn_is_utf8(const char *text)
 {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        size_t size = utf8_sequence(at);
-        if (size == 0)
+    size_t size = strlen(text), used;
+    int32_t character;
+    for (; size; text += used, size -= used)
+        if (!gn_utf8_next(text, size, &used, &character))
             return false;
-        at += size;
-    }
     return true;
 }
 

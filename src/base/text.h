@@ -4,6 +4,8 @@
 
 #include "base/memory.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* A growing string; starts as {0}. After a failed append it stays as it was. */
 typedef struct gn_text {
     char *bytes; /* always ends in '\0' once anything was appended; NULL before */
@@ -21,6 +23,18 @@ void gn_text_free(gn_text *text);
 bool gn_parse_int(const char *text, int64_t *out);
 bool gn_parse_double(const char *text, double *out); /* "inf" is taken, "nan" is not */
 bool gn_parse_bool(const char *text, bool *out);     /* true false yes no on off 1 0 */
+
+/* The character (code point) that starts size > 0 bytes of UTF-8, and the bytes it takes. Where
+ * they are malformed it is GN_REPLACEMENT for the longest beginning of a sequence, and false. */
+enum { GN_REPLACEMENT = 0xfffd };
+bool gn_utf8_next(const char *text, size_t size, size_t *used, int32_t *character);
+
+/* Writes a character as UTF-8; the bytes it takes. */
+size_t gn_utf8_put(int32_t character, char bytes[4]);
+
+/* Whether the text is a name as options and methods have: lower-case letters, digits and
+ * underscores, a letter first, at most 32. NULL is not. */
+bool gn_is_identifier(const char *text);
 
 /* Whether the text is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool gn_is_utf8(const char *text);
@@ -48,5 +62,7 @@ const char *gn_nearest(const char *text, const char *const *names, size_t count)
  * when there is none. */
 GERNE_CHECKED gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, const char *before,
                                                const char *now, const char **out);
+
+#pragma GCC visibility pop
 
 #endif

@@ -104,16 +104,29 @@ static const gn_option common_options[] = {
      .help = "suppress progress and log lines", .flags = GN_NO_HASH},
 };
 
+static const gn_option plugin_options[] = {
+    {GN_PLUGIN_FLAG, GN_TEXT, offsetof(gn_cli, plugin), .flags = GN_NO_HASH,
+     .help = "shared object (FILE.so) with methods that are not built in; runs its code"},
+};
+
 gerne_status gn_add_common_options(gn_cli *cli)
 {
     return gn_config_add(cli->ctx, cli->config, "", "Every command", common_options,
                          sizeof common_options / sizeof common_options[0], cli);
 }
 
-gerne_status gn_setup_command(gn_cli *cli, const gn_command *command)
+gerne_status gn_add_own_options(gn_cli *cli, const gn_command *command)
 {
     if (command->setup)
         GN_TRY(command->setup(cli));
+    if (!command->takes_plugin)
+        return GERNE_OK;
+    return gn_config_add(cli->ctx, cli->config, "", "Plug-in", plugin_options, 1, cli);
+}
+
+gerne_status gn_setup_command(gn_cli *cli, const gn_command *command)
+{
+    GN_TRY(gn_add_own_options(cli, command));
     return gn_add_common_options(cli);
 }
 

@@ -13,12 +13,13 @@ typedef struct gn_cli {
     gn_settings flags;      /* what was typed, for commands that read a file first */
     const char **arguments; /* what is not a flag */
     size_t argument_count;
-    void *options;    /* the command's own struct, if it has one: made by setup, read by run */
-    bool json, quiet; /* every command has these */
-    bool has_printed; /* part of the output is on the standard output */
-    bool reader_left; /* nobody reads the standard output any more */
-    bool gate_failed; /* set by a command whose gate says no: exit code 3 */
-    gn_text output;   /* becomes stdout when the command ends well */
+    void *options;      /* the command's own struct, if it has one: made by setup, read by run */
+    bool json, quiet;   /* every command has these */
+    const char *plugin; /* where takes_plugin says so */
+    bool has_printed;   /* part of the output is on the standard output */
+    bool reader_left;   /* nobody reads the standard output any more */
+    bool gate_failed;   /* set by a command whose gate says no: exit code 3 */
+    gn_text output;     /* becomes stdout when the command ends well */
 } gn_cli;
 
 typedef struct gn_command {
@@ -29,9 +30,13 @@ typedef struct gn_command {
     size_t max_arguments;
     const char *(*word)(size_t i); /* what the first argument may be, up to a NULL; NULL: a file */
     bool applies_flags_itself;     /* run() calls gn_config_apply: it reads a file first */
+    bool takes_plugin;             /* has the flag plugin: knows the methods of a plug-in */
     gerne_status (*setup)(gn_cli *cli); /* adds option tables; may be NULL */
     gerne_status (*run)(gn_cli *cli);
 } gn_command;
+
+/* The flag of commands that take a plug-in. It is never part of a configuration. */
+#define GN_PLUGIN_FLAG "plugin"
 
 /* The command table ends with a NULL; its order is the order of help. */
 extern const gn_command *const gn_commands[];
@@ -43,7 +48,8 @@ GERNE_CHECKED gerne_status gn_setup_command(gn_cli *cli, const gn_command *comma
 GERNE_CHECKED gerne_status gn_visit_options(const gn_cli *cli, const gn_command *command,
                                             gn_option_visit *visit, void *user);
 
-/* Adds the options that every command has. */
+/* Adds the command's own options, by its setup; then those that every command has. */
+GERNE_CHECKED gerne_status gn_add_own_options(gn_cli *cli, const gn_command *command);
 GERNE_CHECKED gerne_status gn_add_common_options(gn_cli *cli);
 
 /* Turns argv (without program and command name) into cli->flags and cli->arguments. */
@@ -55,14 +61,31 @@ GERNE_CHECKED gerne_status gn_command_line(gn_cli *cli, const char *command, con
 /* Appends the usage, help and options of a command. */
 GERNE_CHECKED gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out);
 
+/* Appends paragraphs, each a line of text, in lines of a terminal's width; lines that start with a
+ * blank stay as they are. */
+GERNE_CHECKED gerne_status gn_print_paragraphs(gerne_ctx *ctx, const char *text, gn_text *out);
+
+/* Appends the rows of an option table as gn_print_help does, under a heading. */
+GERNE_CHECKED gerne_status gn_print_options(gerne_ctx *ctx, const char *section,
+                                            const char *heading, const gn_option *options,
+                                            size_t count, gn_text *out);
+
+/* Appends to cli->output what there is under a name: the help of a command, a method or estimator,
+ * a network, a key. GERNE_EUSAGE with the nearest name when there is nothing. */
+GERNE_CHECKED gerne_status gn_print_topic(gn_cli *cli, const char *name);
+
+/* The i-th name but for keys, or NULL after the last. */
+const char *gn_topic(size_t i);
+
+/* For a name that is not among names: the nearest one as a hint, or else where to look. */
+void gn_hint_nearest(gerne_ctx *ctx, const char *name, const char *const *names, size_t count,
+                     const char *otherwise);
+
 /* Appends the list of commands. */
 GERNE_CHECKED gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out);
 
 /* Appends the manual page gerne(1) in roff: all commands with all their options. */
 GERNE_CHECKED gerne_status gn_print_manual(gn_cli *cli, gn_text *out);
-
-/* The i-th command, or NULL after the last. */
-const char *gn_command_name(size_t i);
 
 /* The words that help and manual share about an option: "--train.lr X", and what it does with
  * limits and default. */

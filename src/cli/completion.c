@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "methods/method.h"
+#include "methods/list.h"
 #include "nn/model.h"
 
 enum { FLAG_MAX = 160 };
@@ -255,8 +255,12 @@ enum { SHELLS = sizeof shells / sizeof shells[0] };
 static gerne_status add_names(script *s, const char *name)
 {
     bool method = strcmp(name, "method.name") == 0, network = strcmp(name, "model.arch") == 0;
+    bool estimator = strcmp(name, "method.estimator") == 0;
     for (size_t i = 0; method && gn_methods[i]; i++)
         GN_TRY(gn_text_add(s->ctx, &s->words, "%s%s", i ? " " : "", gn_methods[i]->name));
+    for (size_t i = 0; estimator && gn_estimators[i]; i++)
+        GN_TRY(
+            gn_text_add(s->ctx, &s->words, "%s%s", i ? " " : "auto none ", gn_estimators[i]->name));
     for (size_t i = 0; network && gn_architectures[i]; i++)
         GN_TRY(gn_text_add(s->ctx, &s->words, "%s%s", i ? " " : "", gn_architectures[i]->name));
     return GERNE_OK;

@@ -4,14 +4,15 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "cli/command.h"
+#include "cli/data.h"
 #include "data/describe.h"
 #include "data/download.h"
 #include "data/export.h"
+#include "train/options.h"
 
 typedef struct data_command {
     gn_data_options data;
-    const char *out, *mirror, *sha256;
+    const char *out, *mirror, *sha256, *vocab, *cache;
 } data_command;
 
 static const gn_option options[] = {
@@ -19,8 +20,15 @@ static const gn_option options[] = {
      .help = "make, fetch: output folder (default: data/NAME)", .flags = GN_NO_HASH},
     {"mirror", GN_TEXT, offsetof(data_command, mirror),
      .help = "fetch: URL of a folder with the same files", .flags = GN_NO_HASH},
+    {"cache", GN_TEXT, offsetof(data_command, cache),
+     .help = "info of texts: cache directory (default: ~/.cache/gerne)", .flags = GN_NO_HASH},
     {"sha256", GN_TEXT, offsetof(data_command, sha256),
      .help = "fetch: expected checksum of the file when NAME is a URL", .flags = GN_NO_HASH},
+};
+
+static const gn_option model_options[] = {
+    {"vocab", GN_TEXT, offsetof(data_command, vocab),
+     .help = "tokens, info of texts: BERT's vocab.txt or tokenizer.json", .flags = GN_NO_HASH},
 };
 
 static gerne_status setup(gn_cli *cli)
@@ -30,6 +38,8 @@ static gerne_status setup(gn_cli *cli)
     cli->options = self;
     GN_TRY(gn_config_add(cli->ctx, cli->config, "", "Data command", options,
                          sizeof options / sizeof options[0], self));
+    GN_TRY(gn_config_add(cli->ctx, cli->config, "model", "Network (section model)", model_options,
+                         sizeof model_options / sizeof model_options[0], self));
     return gn_data_options_add(cli->ctx, cli->config, &self->data);
 }
 
@@ -56,8 +66,14 @@ static gerne_status run_info(gn_cli *cli)
 {
     data_command *self = cli->options;
     gn_dataset *dataset;
+    self->data.vocab = self->vocab;
+    GN_TRY(gn_cache_folder(cli->ctx, cli->arena, self->cache, &self->data.cache));
     GN_TRY(gn_dataset_open(cli->ctx, &self->data, &dataset));
-    gerne_status status = print_info(cli, dataset);
+    gerne_status status = GERNE_OK;
+    if (dataset->field == GN_TOKENS && self->vocab)
+        status = gn_dataset_prepare(cli->ctx, dataset, thread_count());
+    if (status == GERNE_OK)
+        status = print_info(cli, dataset);
     gn_dataset_close(dataset);
     return status;
 }
@@ -207,14 +223,29 @@ static gerne_status run_fetch(gn_cli *cli)
 
 /* ---- the command ---- */
 
+/* Tokens are of texts: data.max_tokens applies without data.format. */
+static gerne_status apply_flags(gn_cli *cli)
+{
+    static const char *const text[] = {"text"};
+    if (cli->argument_count && strcmp(cli->arguments[0], "tokens") == 0 &&
+        !gn_settings_find(&cli->flags, "data.format"))
+        GN_TRY(gn_settings_add(cli->ctx, &cli->flags, "data.format", text, 1, false, 0));
+    GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
+    return gn_config_complete(cli->ctx, cli->config);
+}
+
 static gerne_status run(gn_cli *cli)
 {
-    static const char *const verbs[] = {"info", "make", "fetch"};
+    GN_TRY(apply_flags(cli));
+    static const char *const verbs[] = {"info", "make", "fetch", "tokens"};
+    static const char all[] = "gerne data info, gerne data make, gerne data fetch or gerne data "
+                              "tokens";
     if (cli->argument_count == 0) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne data' needs a subcommand");
-        gn_hint(cli->ctx, "gerne data info, gerne data make or gerne data fetch");
+        gn_hint(cli->ctx, "%s", all);
         return GERNE_EUSAGE;
     }
+    const data_command *self = cli->options;
     const char *verb = cli->arguments[0];
     bool fetch = strcmp(verb, "fetch") == 0;
     if (!fetch && cli->argument_count > 1) {
@@ -228,25 +259,29 @@ static gerne_status run(gn_cli *cli)
         return run_info(cli);
     if (strcmp(verb, "make") == 0)
         return run_make(cli);
-    const char *nearest = gn_nearest(verb, verbs, 3);
+    if (strcmp(verb, "tokens") == 0)
+        return gn_data_tokens(cli, self->vocab, (size_t)self->data.max_tokens);
+    const char *nearest = gn_nearest(verb, verbs, sizeof verbs / sizeof verbs[0]);
     gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne data' has no subcommand '%s'", verb);
     if (nearest)
         gn_hint(cli->ctx, "did you mean '%s'?", nearest);
     else
-        gn_hint(cli->ctx, "gerne data info, gerne data make or gerne data fetch");
+        gn_hint(cli->ctx, "%s", all);
     return GERNE_EUSAGE;
 }
 
 const gn_command gn_command_data = {
     .name = "data",
-    .arguments = "info|make|fetch [NAME] [data.* keys]",
-    .summary = "Describe, generate or download a dataset",
+    .arguments = "info|make|fetch|tokens [NAME] [data.* keys]",
+    .summary = "Describe, generate or download a dataset; tokenize text",
     .help =
         "info   prints what a dataset holds: samples per split and group, sizes, a few file\n"
         "       names, and problems; every image file is checked.\n"
         "make   writes synthetic, c-mnist or c-cifar10 as PNG files with a metadata.csv.\n"
         "fetch  downloads a published dataset, or any URL, resumes an interrupted download,\n"
         "       verifies the checksum and unpacks archives; without NAME it lists the datasets.\n"
+        "tokens reads lines of text from standard input and prints the token ids of each on a\n"
+        "       line, as BERT's tokenizer makes them; needs --model.vocab.\n"
         "\n"
         "Layouts of images: a metadata.csv with the columns filename, y, a and split; folders\n"
         "split/class/attribute, of which split and attribute are optional; DFA's names such as\n"
@@ -254,8 +289,10 @@ const gn_command gn_command_data = {
         "\n"
         "  gerne data info --data.format images --data.dir waterbirds\n"
         "  gerne data make --data.format c-mnist --data.dir data/mnist --out data/c-mnist\n"
-        "  gerne data fetch mnist --mirror http://localhost:8000/mnist\n",
+        "  gerne data fetch mnist --mirror http://localhost:8000/mnist\n"
+        "  echo 'Hello, world' | gerne data tokens --model.vocab vocab.txt\n",
     .max_arguments = 2,
+    .applies_flags_itself = true,
     .setup = setup,
     .run = run,
 };

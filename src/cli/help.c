@@ -24,9 +24,11 @@ gerne_status gn_print_overview(gerne_ctx *ctx, gn_text *out)
     for (size_t i = 0; gn_commands[i]; i++)
         GN_TRY(
             gn_text_add(ctx, out, "  %-10s  %s\n", gn_commands[i]->name, gn_commands[i]->summary));
-    GN_TRY(gn_text_add(ctx, out,
-                       "\n'gerne COMMAND --help' shows a command and all its keys.\n"
-                       "exit codes:\n"));
+    GN_TRY(gn_text_add(
+        ctx, out,
+        "\n'gerne COMMAND --help' shows a command and all its keys, 'gerne help NAME' a\n"
+        "method, an estimator, a network or a key.\n"
+        "exit codes:\n"));
     for (size_t i = 0; i < GN_EXIT_CODES; i++)
         GN_TRY(gn_text_add(ctx, out, "  %-10d  %s\n", gn_exit_codes[i].code,
                            gn_exit_codes[i].meaning));
@@ -81,7 +83,9 @@ gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_t
 {
     GN_TRY(gn_text_add(ctx, out, "%s", option->help));
     GN_TRY(print_limits(ctx, option, out));
-    if (option->fallback && option->fallback[0] && option->type != GN_BOOL)
+    bool off =
+        option->type == GN_BOOL && option->fallback && strcmp(option->fallback, "false") == 0;
+    if (option->fallback && option->fallback[0] && !off)
         GN_TRY(gn_text_add(ctx, out, "; default %s", option->fallback));
     if (option->when)
         GN_TRY(gn_text_add(ctx, out, "; with %s", option->when));
@@ -92,24 +96,40 @@ gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_t
     return GERNE_OK;
 }
 
-/* Appends text in lines of a terminal's width, each after the first behind a margin. */
-static gerne_status print_wrapped(gerne_ctx *ctx, const char *text, gn_text *out)
+/* Appends length characters in lines of a terminal's width, each after the first behind a margin.
+ */
+static gerne_status print_wrapped(gerne_ctx *ctx, const char *text, size_t length, int margin,
+                                  gn_text *out)
 {
-    int room = WIDTH - COLUMN;
+    size_t room = (size_t)(WIDTH - margin);
     for (;;) {
-        size_t length = strlen(text), end = length;
-        if (length > (size_t)room) {
-            for (end = (size_t)room; end > 0 && text[end] != ' ';)
+        size_t end = length;
+        if (length > room) {
+            for (end = room; end > 0 && text[end] != ' ';)
                 end--;
             if (end == 0)
-                end = strcspn(text, " ");
+                end = strcspn(text, " \n");
         }
         GN_TRY(gn_text_add(ctx, out, "%.*s\n", (int)end, text));
-        if (end == length)
+        if (end >= length)
             return GERNE_OK;
         text += end + 1;
-        GN_TRY(gn_text_add(ctx, out, "%*s", COLUMN, ""));
+        length -= end + 1;
+        GN_TRY(gn_text_add(ctx, out, "%*s", margin, ""));
     }
+}
+
+gerne_status gn_print_paragraphs(gerne_ctx *ctx, const char *text, gn_text *out)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (*text == ' ')
+            GN_TRY(gn_text_add(ctx, out, "%.*s\n", (int)length, text));
+        else
+            GN_TRY(print_wrapped(ctx, text, length, 0, out));
+        text += length + (text[length] == '\n');
+    }
+    return GERNE_OK;
 }
 
 typedef struct printer {
@@ -124,7 +144,7 @@ static gerne_status print_option(void *user, const char *section, const char *su
 {
     printer *p = user;
     if (p->summary != summary)
-        GN_TRY(gn_text_add(p->ctx, p->out, "\n%s:\n", summary));
+        GN_TRY(gn_text_add(p->ctx, p->out, "%s%s:\n", p->out->size ? "\n" : "", summary));
     p->summary = summary;
     GN_TRY(gn_text_add(p->ctx, p->out, "  "));
     size_t start = p->out->size;
@@ -136,7 +156,18 @@ static gerne_status print_option(void *user, const char *section, const char *su
         GN_TRY(gn_text_add(p->ctx, p->out, "%*s", COLUMN - (int)width, ""));
     gn_text_clear(&p->words);
     GN_TRY(gn_option_description(p->ctx, option, &p->words));
-    return print_wrapped(p->ctx, p->words.bytes, p->out);
+    return print_wrapped(p->ctx, p->words.bytes, p->words.size, COLUMN, p->out);
+}
+
+gerne_status gn_print_options(gerne_ctx *ctx, const char *section, const char *heading,
+                              const gn_option *options, size_t count, gn_text *out)
+{
+    printer p = {.ctx = ctx, .out = out};
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; i < count && status == GERNE_OK; i++)
+        status = print_option(&p, section, heading, &options[i]);
+    gn_text_free(&p.words);
+    return status;
 }
 
 gerne_status gn_print_help(gn_cli *cli, const gn_command *command, gn_text *out)
@@ -157,11 +188,6 @@ gerne_status gn_output_json(gn_cli *cli, json_t *json)
     gerne_status status = gn_json_print(cli->ctx, json, &cli->output);
     json_decref(json);
     return status;
-}
-
-const char *gn_command_name(size_t i)
-{
-    return gn_commands[i] ? gn_commands[i]->name : NULL;
 }
 
 const gn_command *gn_find_command(const char *name)
@@ -194,21 +220,19 @@ static gerne_status run(gn_cli *cli)
         return gn_print_manual(cli, &cli->output);
     if (cli->argument_count == 0)
         return gn_print_overview(cli->ctx, &cli->output);
-    const gn_command *command = gn_find_command(cli->arguments[0]);
-    if (!command) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "no help on '%s'", cli->arguments[0]);
-        gn_hint(cli->ctx, "'gerne help' lists the commands");
-        return GERNE_EUSAGE;
-    }
-    return gn_print_help(cli, command, &cli->output);
+    return gn_print_topic(cli, cli->arguments[0]);
 }
 
 const gn_command gn_command_help = {
     .name = "help",
-    .arguments = "[COMMAND]",
-    .summary = "Show a command and all its keys",
+    .arguments = "[NAME]",
+    .summary = "Explain a command, a method, an estimator, a network or a key",
+    .help = "  gerne help train\n"
+            "  gerne help groupdro\n"
+            "  gerne help train.lr\n",
     .max_arguments = 1,
-    .word = gn_command_name,
+    .word = gn_topic,
+    .takes_plugin = true,
     .setup = setup,
     .run = run,
 };

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "train/plugin.h"
 
 static int exit_code(gerne_status status)
 {
@@ -42,22 +43,28 @@ static void print_failure(const gerne_ctx *ctx, gerne_status status)
         fprintf(stderr, "%shint:%s %s\n", gn_style(GN_BOLD), gn_style(GN_PLAIN), gerne_hint(ctx));
 }
 
+/* The word after --NAME or --NAME=, for what is asked before the flags are parsed; "" when it ends
+ * the line, NULL when the flag is not there. */
+static const char *value_of_flag(const char *name, int argc, char **argv)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--", 2) != 0 || strncmp(argv[i] + 2, name, length) != 0)
+            continue;
+        if (argv[i][2 + length] == '=')
+            return argv[i] + 2 + length + 1;
+        if (argv[i][2 + length] == '\0')
+            return i + 1 < argc ? argv[i + 1] : "";
+    }
+    return NULL;
+}
+
 /* A failure may come before the flags are parsed. */
 static bool asks_for_json(int argc, char **argv)
 {
-    bool on = false;
-    for (int i = 2; i < argc; i++) {
-        const char *value;
-        if (strcmp(argv[i], "--json") == 0)
-            value = i + 1 < argc ? argv[i + 1] : "";
-        else if (strncmp(argv[i], "--json=", 7) == 0)
-            value = argv[i] + 7;
-        else
-            continue;
-        if (!gn_parse_bool(value, &on))
-            on = true; /* it stands alone */
-    }
-    return on;
+    bool on;
+    const char *value = value_of_flag("json", argc, argv);
+    return value && (!gn_parse_bool(value, &on) || on); /* it may stand alone */
 }
 
 /* Programs find the failure where they look for the result. */
@@ -98,6 +105,10 @@ static bool asks_for_help(int argc, char **argv)
 
 static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc, char **argv)
 {
+    /* First, so that help and the parser know its methods. */
+    const char *plugin = command->takes_plugin ? value_of_flag(GN_PLUGIN_FLAG, argc, argv) : NULL;
+    if (plugin && plugin[0])
+        GN_TRY(gn_plugin_load(cli->ctx, plugin));
     if (asks_for_help(argc, argv))
         return gn_print_help(cli, command, &cli->output);
     GN_TRY(gn_setup_command(cli, command));
@@ -122,12 +133,8 @@ static gerne_status unknown_command(gerne_ctx *ctx, const char *name)
     size_t count = 0;
     for (; count < 64 && gn_commands[count]; count++)
         names[count] = gn_commands[count]->name;
-    const char *nearest = gn_nearest(name, names, count);
     gn_fail(ctx, GERNE_EUSAGE, "unknown command '%s'", name);
-    if (nearest)
-        gn_hint(ctx, "did you mean '%s'?", nearest);
-    else
-        gn_hint(ctx, "'gerne help' lists the commands");
+    gn_hint_nearest(ctx, name, names, count, "'gerne help' lists the commands");
     return GERNE_EUSAGE;
 }
 
@@ -179,7 +186,7 @@ int main(int argc, char **argv)
         status = GERNE_OK;
     if (status != GERNE_OK)
         print_failure(cli.ctx, status);
-    if (status != GERNE_OK && !cli.has_printed && asks_for_json(argc, argv))
+    if (status != GERNE_OK && !cli.has_printed && argc > 2 && asks_for_json(argc - 2, argv + 2))
         print_failure_json(&cli, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
     gn_text_free(&cli.output);

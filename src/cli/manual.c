@@ -61,9 +61,8 @@ static gerne_status add_command_options(gn_cli *cli, const gn_command *command, 
 {
     gn_cli other = {.ctx = cli->ctx, .arena = cli->arena};
     GN_TRY(gn_config_new(cli->ctx, &other.config));
-    gerne_status status = command ? GERNE_OK : gn_add_common_options(&other);
-    if (command && command->setup)
-        status = command->setup(&other);
+    gerne_status status =
+        command ? gn_add_own_options(&other, command) : gn_add_common_options(&other);
     if (status == GERNE_OK)
         status = add_options(&other, out);
     gn_config_close(other.config);

@@ -13,8 +13,8 @@ typedef struct models_options {
 
 static const gn_option options[] = {
     {"input", GN_INTS, offsetof(models_options, input), .min = 1, .max = 1e6,
-     .help = "shape of a sample: channels,height,width or a number of features (default: the "
-             "usual one of the network)"},
+     .help = "shape of a sample: channels,height,width, or a number of features or tokens "
+             "(default: the usual one of the network)"},
     {"classes", GN_INT, offsetof(models_options, classes), .fallback = "10", .min = 1, .max = 1e6,
      .help = "number of classes"},
 };
@@ -44,10 +44,20 @@ typedef struct facts {
     bool loaded, head_replaced;
 } facts;
 
+/* In the vocabulary of bert-base-uncased. */
+static gn_sample_shape texts_of(int64_t tokens)
+{
+    gn_sample_shape shape = gn_tokens_shape(tokens);
+    shape.fields[0].below = 30522;
+    return shape;
+}
+
 static gn_sample_shape usual_shape(const gn_architecture *a)
 {
     if (a == &gn_resnet20_architecture || a == &gn_convnet3_architecture)
         return gn_pixels_shape(3, 32, 32);
+    if (a->wants_tokens)
+        return texts_of(128);
     return a->wants_images ? gn_pixels_shape(3, 224, 224) : gn_pixels_shape(3, 28, 28);
 }
 
@@ -56,7 +66,8 @@ static gerne_status choose_shape(const gn_cli *cli, facts *f)
     const gn_ints *input = &((const models_options *)cli->options)->input;
     f->shape = usual_shape(f->architecture);
     if (input->count == 1)
-        f->shape = gn_features_shape(input->items[0]);
+        f->shape = f->architecture->wants_tokens ? texts_of(input->items[0])
+                                                 : gn_features_shape(input->items[0]);
     else if (input->count == 3)
         f->shape = gn_pixels_shape(input->items[0], input->items[1], input->items[2]);
     else if (input->count != 0)
@@ -228,7 +239,9 @@ static gerne_status print_one(gn_cli *cli, const facts *f)
                        "forward     %.1f MFLOP per sample\n"
                        "weights     %s\n",
                        f->architecture->name, f->architecture->summary, input,
-                       f->architecture->wants_images ? "images" : "images or features",
+                       f->architecture->wants_tokens   ? "tokens"
+                       : f->architecture->wants_images ? "images"
+                                                       : "images or features",
                        (long long)given->classes, f->parameters,
                        (long long)gn_network_feature_count(f->network),
                        gn_network_flops(f->network) * 1e-6, weights_words));
@@ -236,8 +249,9 @@ static gerne_status print_one(gn_cli *cli, const facts *f)
     if (!f->loaded)
         return GERNE_OK;
     return gn_text_add(cli->ctx, &cli->output, "\n'%s' fits%s\n", given->model.weights,
-                       f->head_replaced ? "; its head has another size and would be replaced"
-                                        : ", head included");
+                       f->head_replaced
+                           ? "; its head is missing or of another size, and is replaced"
+                           : ", head included");
 }
 
 static gerne_status report(gn_cli *cli, gn_device *device, const gn_architecture *only)

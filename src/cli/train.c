@@ -29,10 +29,12 @@ static const char help[] =
     "  gerne train --method.attributes unknown --method.t 0.01 --out runs/unknown\n"
     "  gerne train config.yaml --seed 1 --out runs/seed1\n"
     "  gerne train --resume runs/seed1\n"
+    "  gerne train --plugin mine.so --method.name mine --out runs/mine     a method of your own\n"
     "\n"
     "The checkpoint with the best select.metric on the validation split is selected; the\n"
     "test split is read once, at the end. A run that was interrupted or killed is resumed\n"
-    "with --resume and gives the same bits as an uninterrupted one.\n";
+    "with --resume and gives the same bits as an uninterrupted one; if its method comes from a\n"
+    "plug-in, with the same --plugin.\n";
 
 static gerne_status setup(gn_cli *cli)
 {
@@ -42,7 +44,11 @@ static gerne_status setup(gn_cli *cli)
 
 static bool is_own(const char *key)
 {
-    return strcmp(key, "resume") == 0 || strcmp(key, "json") == 0 || strcmp(key, "quiet") == 0;
+    static const char *const keys[] = {"resume", "json", "quiet", GN_PLUGIN_FLAG};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
 }
 
 /* Flags of the command itself, or those of the run. */
@@ -161,6 +167,7 @@ const gn_command gn_command_train = {
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,
+    .takes_plugin = true,
     .setup = setup,
     .run = run,
 };

@@ -84,7 +84,8 @@ static gerne_status sort_out(gn_cli *cli, const gn_settings *from, parts *out)
     out->own = out->run = out->search = (gn_settings){.arena = cli->arena, .source = from->source};
     for (size_t i = 0; i < from->count; i++) {
         const gn_setting *s = &from->list[i];
-        gn_settings *to = is_own(s->key)                       ? &out->own
+        bool plugin = !from->source && strcmp(s->key, GN_PLUGIN_FLAG) == 0; /* no file's to say */
+        gn_settings *to = is_own(s->key) || plugin             ? &out->own
                           : strncmp(s->key, "search.", 7) == 0 ? &out->search
                                                                : &out->run;
         GN_TRY(gn_settings_add(cli->ctx, to, s->key, s->items, s->count, s->is_list, s->line));
@@ -209,6 +210,7 @@ const gn_command gn_command_tune = {
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,
+    .takes_plugin = true,
     .setup = setup,
     .run = run,
 };

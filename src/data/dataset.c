@@ -6,7 +6,17 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/corpus.h"
 #include "data/source.h"
+
+static gerne_status check_preset(gerne_ctx *ctx, const gn_data_options *options)
+{
+    bool of_texts = options->preset >= GN_PRESET_CIVILCOMMENTS;
+    if (options->preset == GN_PRESET_NONE || of_texts == (options->format == GN_DATA_TEXT))
+        return GERNE_OK;
+    return gn_fail(ctx, GERNE_EUSAGE, "data.preset is one of %s; the format is %s",
+                   of_texts ? "texts" : "images", gn_data_format_name(options->format));
+}
 
 gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_dataset **out)
 {
@@ -14,11 +24,12 @@ gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_
     static opener *const openers[] = {
         [GN_DATA_SYNTHETIC] = gn_open_synthetic, [GN_DATA_CMNIST] = gn_open_cmnist,
         [GN_DATA_CCIFAR10] = gn_open_ccifar10,   [GN_DATA_IMAGES] = gn_open_images,
-        [GN_DATA_FEATURES] = gn_open_features,
+        [GN_DATA_FEATURES] = gn_open_features,   [GN_DATA_TEXT] = gn_open_text,
     };
     *out = NULL;
     if (options->format < 0 || (size_t)options->format >= sizeof openers / sizeof openers[0])
         return gn_fail(ctx, GERNE_EUSAGE, "data.format %d does not exist", options->format);
+    GN_TRY(check_preset(ctx, options));
     gn_dataset *dataset;
     GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
     dataset->format = gn_data_format_name(options->format);
@@ -49,6 +60,7 @@ void gn_dataset_close(gn_dataset *dataset)
         return;
     if (dataset->source)
         dataset->source->close(dataset->source);
+    gn_corpus_close(dataset->corpus);
     gn_free(dataset->y);
     gn_free(dataset->a);
     gn_free(dataset->split);
@@ -72,19 +84,30 @@ gn_sample_shape gn_dataset_shape(const gn_dataset *dataset)
 {
     if (dataset->field == GN_FEATURES)
         return gn_features_shape((int64_t)dataset->dimension);
+    if (dataset->field == GN_TOKENS) {
+        gn_sample_shape shape = gn_tokens_shape((int64_t)dataset->dimension);
+        shape.fields[0].below = (int64_t)gn_corpus_vocabulary(dataset->corpus);
+        return shape;
+    }
     return gn_pixels_shape(GN_CHANNELS, (int64_t)dataset->height, (int64_t)dataset->width);
 }
 
-const void *gn_dataset_sample(const gn_dataset *dataset, size_t i)
+const void *gn_dataset_field(const gn_dataset *dataset, size_t i, int field)
 {
-    if (dataset->field == GN_FEATURES)
+    switch (dataset->field) {
+    case GN_FEATURES:
         return gn_dataset_features(dataset, i);
-    return gn_dataset_pixels(dataset, i);
+    case GN_TOKENS:
+        return field == 0 ? gn_corpus_tokens(dataset->corpus, gn_dataset_row(dataset, i))
+                          : gn_corpus_length(dataset->corpus, gn_dataset_row(dataset, i));
+    default:
+        return gn_dataset_pixels(dataset, i);
+    }
 }
 
 bool gn_dataset_in_memory(const gn_dataset *dataset)
 {
-    return dataset->field == GN_FEATURES || dataset->cache;
+    return dataset->field != GN_PIXELS || dataset->cache;
 }
 
 const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i)

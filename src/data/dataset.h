@@ -27,11 +27,13 @@ const char *gn_split_name(gn_split split);
 typedef enum gn_field_kind {
     GN_PIXELS,   /* uint8 H x W x 3; the network sees value * scale[c] + shift[c] */
     GN_FEATURES, /* float rows */
+    GN_TOKENS,   /* texts: up to dimension ids each, and their number */
 } gn_field_kind;
 
 enum { GN_CHANNELS = 3 };
 
 typedef struct gn_source gn_source; /* data/source.h */
+typedef struct gn_corpus gn_corpus; /* data/corpus.h */
 
 /* Fields are for reading only. */
 typedef struct gn_dataset {
@@ -46,15 +48,18 @@ typedef struct gn_dataset {
     gn_field_kind field;
     size_t height, width; /* of GN_PIXELS */
     float scale[GN_CHANNELS], shift[GN_CHANNELS];
-    size_t dimension; /* floats in a sample: height * width * 3, or the width of the rows */
+    size_t dimension; /* floats in a sample: height * width * 3, or the width of the rows; the
+                         most tokens of a text */
     const float *mean, *deviation; /* what data.standardize took away, or NULL; after prepare */
     gn_augment augment;            /* what gn_fetch does to training samples */
     size_t skipped;                /* bad samples skipped by data.skip_bad */
     size_t memory_limit;           /* bytes */
+    bool read_once; /* may be set before prepare: samples that are files are not kept in memory */
 
     /* The rest belongs to src/data. */
     gn_arena *arena;
-    gn_source *source;         /* decodes pixels; NULL for features */
+    gn_source *source;         /* decodes pixels; NULL for others */
+    gn_corpus *corpus;         /* texts and their tokens; NULL for others */
     uint32_t *origin;          /* sample -> row of the source; NULL when they are the same */
     uint8_t *cache;            /* all pixels, or NULL */
     const float *rows;         /* all features */
@@ -89,7 +94,8 @@ gn_sample_shape gn_dataset_shape(const gn_dataset *dataset);
 
 /* True when the calls below may be used. */
 bool gn_dataset_in_memory(const gn_dataset *dataset);
-const void *gn_dataset_sample(const gn_dataset *dataset, size_t i); /* pixels or features */
+/* A field of a sample, by its place in the shape: pixels, features, tokens or their length. */
+const void *gn_dataset_field(const gn_dataset *dataset, size_t i, int field);
 const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i);
 const float *gn_dataset_features(const gn_dataset *dataset, size_t i);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/corpus.h"
 #include "data/source.h"
 
 enum { EXAMPLES = 3, COLUMNS_MAX = 12, ROWS_MAX = 24 };
@@ -120,15 +121,39 @@ static json_t *splits_json(const split_counts *counts)
 
 static json_t *sample_json(const gn_dataset *dataset)
 {
+    static const char *const kinds[] = {
+        [GN_PIXELS] = "pixels", [GN_FEATURES] = "features", [GN_TOKENS] = "tokens"};
     json_t *sample = json_object();
     bool pixels = dataset->field == GN_PIXELS;
-    json_object_set_new(sample, "kind", json_string(pixels ? "pixels" : "features"));
+    json_object_set_new(sample, "kind", json_string(kinds[dataset->field]));
     if (pixels) {
         json_object_set_new(sample, "height", json_integer((json_int_t)dataset->height));
         json_object_set_new(sample, "width", json_integer((json_int_t)dataset->width));
     }
     json_object_set_new(sample, "dimension", json_integer((json_int_t)dataset->dimension));
     return sample;
+}
+
+/* Texts whose tokens are known. */
+static bool has_tokens(const gn_dataset *dataset)
+{
+    return dataset->field == GN_TOKENS && dataset->prepared;
+}
+
+static gerne_status add_tokens_json(gerne_ctx *ctx, const gn_dataset *dataset, json_t *root)
+{
+    gn_corpus_summary summary;
+    if (!has_tokens(dataset))
+        return GERNE_OK;
+    GN_TRY(gn_corpus_summarize(ctx, dataset->corpus, &summary));
+    json_t *lengths = json_array();
+    for (size_t i = 0; i < sizeof summary.quantiles / sizeof summary.quantiles[0]; i++)
+        json_array_append_new(lengths, json_integer((json_int_t)summary.quantiles[i]));
+    json_object_set_new(root, "texts",
+                        json_pack("{s:I,s:I,s:I,s:o}", "n", (json_int_t)summary.rows, "tokens",
+                                  (json_int_t)summary.tokens, "truncated",
+                                  (json_int_t)summary.truncated, "length_quartiles", lengths));
+    return GERNE_OK;
 }
 
 gerne_status gn_dataset_json(gerne_ctx *ctx, const gn_dataset *dataset,
@@ -151,8 +176,12 @@ gerne_status gn_dataset_json(gerne_ctx *ctx, const gn_dataset *dataset,
     if (inspection->files)
         json_object_set_new(root, "bad_files", json_integer((json_int_t)inspection->bad));
     gn_free(counts.groups[0]);
-    *out = root;
-    return GERNE_OK;
+    gerne_status status = add_tokens_json(ctx, dataset, root);
+    if (status == GERNE_OK)
+        *out = root;
+    else
+        json_decref(root);
+    return status;
 }
 
 /* ---- text ---- */
@@ -217,6 +246,21 @@ static gerne_status add_files(gerne_ctx *ctx, const gn_dataset *dataset,
     return GERNE_OK;
 }
 
+static gerne_status add_tokens(gerne_ctx *ctx, const gn_dataset *dataset, gn_text *out)
+{
+    gn_corpus_summary s;
+    if (!has_tokens(dataset))
+        return GERNE_OK;
+    GN_TRY(gn_corpus_summarize(ctx, dataset->corpus, &s));
+    return gn_text_add(ctx, out,
+                       "%-11s %zu in %zu texts; length from %zu to %zu, median %zu, middle half "
+                       "%zu to %zu\n%-11s %zu texts (%.1f%%) are longer than data.max_tokens %zu\n",
+                       "tokens", s.tokens, s.rows, s.quantiles[0], s.quantiles[4], s.quantiles[2],
+                       s.quantiles[1], s.quantiles[3], "truncated", s.truncated,
+                       s.rows ? 100.0 * (double)s.truncated / (double)s.rows : 0.0,
+                       dataset->dimension);
+}
+
 gerne_status gn_dataset_text(gerne_ctx *ctx, const gn_dataset *dataset,
                              const gn_inspection *inspection, gn_text *out)
 {
@@ -225,6 +269,8 @@ gerne_status gn_dataset_text(gerne_ctx *ctx, const gn_dataset *dataset,
                        dataset->n));
     if (dataset->field == GN_PIXELS)
         GN_TRY(gn_text_add(ctx, out, " of %zux%zu RGB pixels\n", dataset->height, dataset->width));
+    else if (dataset->field == GN_TOKENS)
+        GN_TRY(gn_text_add(ctx, out, " of text, up to %zu tokens\n", dataset->dimension));
     else
         GN_TRY(gn_text_add(ctx, out, " of %zu features\n", dataset->dimension));
     GN_TRY(add_names(ctx, "classes", dataset->class_names, dataset->classes, out));
@@ -232,6 +278,7 @@ gerne_status gn_dataset_text(gerne_ctx *ctx, const gn_dataset *dataset,
     if (dataset->skipped)
         GN_TRY(gn_text_add(ctx, out, "%-11s %zu bad samples\n", "skipped", dataset->skipped));
     GN_TRY(add_files(ctx, dataset, inspection, out));
+    GN_TRY(add_tokens(ctx, dataset, out));
     GN_TRY(count_splits(ctx, dataset, &counts));
     gerne_status status = GERNE_OK;
     for (int split = 0; status == GERNE_OK && split < GN_SPLITS; split++) {

@@ -36,7 +36,9 @@ struct gn_fetch {
     bool direct; /* pointers into the cache: nothing to do for the threads */
     size_t slot_count;
     ring_slot *slots;
-    const void **samples; /* of every slot, twice, so that a batch is always consecutive */
+    int field_count;
+    /* By field, of every slot, twice, so that a batch is always consecutive. */
+    const void **samples[GN_FIELDS_MAX];
     uint8_t *pixels;
     ring_batch *batches;                 /* a ring of slot_count */
     size_t submitted, started, released; /* slots, counted without wrapping */
@@ -174,12 +176,14 @@ static gerne_status allocate(gerne_ctx *ctx, gn_fetch *fetch)
     size_t slots = fetch->slot_count, dimension = fetch->dataset->dimension;
     GN_TRY(gn_alloc(ctx, slots, sizeof *fetch->slots, "slots", &fetch->slots));
     GN_TRY(gn_alloc(ctx, slots, sizeof *fetch->batches, "slots", &fetch->batches));
-    GN_TRY(gn_alloc(ctx, slots, 2 * sizeof *fetch->samples, "slots", &fetch->samples));
+    fetch->field_count = gn_dataset_shape(fetch->dataset).count;
+    for (int f = 0; f < fetch->field_count; f++)
+        GN_TRY(gn_alloc(ctx, slots, 2 * sizeof *fetch->samples[f], "slots", &fetch->samples[f]));
     if (fetch->direct)
         return GERNE_OK;
     GN_TRY(gn_alloc_aligned(ctx, slots, dimension, "slots", &fetch->pixels));
     for (size_t i = 0; i < 2 * slots; i++)
-        fetch->samples[i] = fetch->pixels + i % slots * dimension;
+        fetch->samples[0][i] = fetch->pixels + i % slots * dimension;
     return GERNE_OK;
 }
 
@@ -241,7 +245,8 @@ void gn_fetch_close(gn_fetch *fetch)
     pthread_cond_destroy(&fetch->done);
     gn_free(fetch->slots);
     gn_free(fetch->batches);
-    gn_free(fetch->samples);
+    for (int f = 0; f < GN_FIELDS_MAX; f++)
+        gn_free(fetch->samples[f]);
     gn_free(fetch->pixels);
     gn_free(fetch);
 }
@@ -280,9 +285,9 @@ gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *ind
     for (size_t i = 0; i < count; i++) {
         size_t at = (fetch->submitted + i) % fetch->slot_count;
         fetch->slots[at] = (ring_slot){step, indices[i]};
-        if (fetch->direct)
-            fetch->samples[at] = fetch->samples[at + fetch->slot_count] =
-                gn_dataset_sample(fetch->dataset, indices[i]);
+        for (int f = 0; fetch->direct && f < fetch->field_count; f++)
+            fetch->samples[f][at] = fetch->samples[f][at + fetch->slot_count] =
+                gn_dataset_field(fetch->dataset, indices[i], f);
     }
     fetch->submitted += count;
     pthread_cond_broadcast(&fetch->work);
@@ -290,9 +295,10 @@ gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *ind
     return GERNE_OK;
 }
 
-gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const **samples)
+gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const *fields[GN_FIELDS_MAX])
 {
-    *samples = NULL;
+    for (int f = 0; f < GN_FIELDS_MAX; f++)
+        fields[f] = NULL;
     if (fetch->batch_submitted == fetch->batch_released)
         return gn_fail(fetch->ctx, GERNE_EUSAGE, "no batch was submitted");
     double start = gn_seconds();
@@ -309,7 +315,8 @@ gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const **samples)
     pthread_mutex_unlock(&fetch->lock);
     fetch->waited += gn_seconds() - start;
     GN_TRY(status);
-    *samples = fetch->samples + batch->first % fetch->slot_count;
+    for (int f = 0; f < fetch->field_count; f++)
+        fields[f] = fetch->samples[f] + batch->first % fetch->slot_count;
     return GERNE_OK;
 }
 

@@ -4,8 +4,8 @@
  *     GN_TRY(gn_fetch_new(ctx, data, &options, &fetch));
  *     ... gn_fetch_submit for step 0, 1, 2, ... as far as gn_fetch_room allows
  *     for each step:
- *         GN_TRY(gn_fetch_wait(fetch, &samples));   // the oldest batch that was submitted
- *         ... samples[0..count-1], each a sample as gn_dataset_sample gives it
+ *         GN_TRY(gn_fetch_wait(fetch, fields));     // the oldest batch that was submitted
+ *         ... fields[0][0..count-1], each a field of a sample as gn_dataset_field gives it
  *         gn_fetch_release(fetch);                  // gives its slots back
  *         ... submit a further step
  *     gn_fetch_close(fetch);
@@ -44,9 +44,9 @@ size_t gn_fetch_slots(const gn_fetch *fetch);
 GERNE_CHECKED gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *indices,
                                            size_t count);
 
-/* Waits for the oldest batch that is not released; *samples is borrowed until the release. The
- * failure of a sample is returned here. */
-GERNE_CHECKED gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const **samples);
+/* Waits for the oldest batch that is not released; fields, one pointer a sample for each field of
+ * the dataset's shape, are borrowed until the release. The failure of a sample is returned here. */
+GERNE_CHECKED gerne_status gn_fetch_wait(gn_fetch *fetch, const void *const *fields[GN_FIELDS_MAX]);
 void gn_fetch_release(gn_fetch *fetch);
 
 /* Seconds spent inside gn_fetch_wait so far. */

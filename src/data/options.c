@@ -7,24 +7,24 @@
 
 #define FIELD(name) offsetof(gn_data_options, name)
 
-static const char *const format_names[] = {"synthetic", "c-mnist", "c-cifar10", "images",
-                                           "features"};
+static const char *const format_names[] = {"synthetic", "c-mnist",  "c-cifar10",
+                                           "images",    "features", "text"};
 
 /* Whom an option is for. */
 #define MADE   "format synthetic|c-mnist|c-cifar10"
 #define BUILT  "format c-mnist|c-cifar10"
 #define PIXELS "format images|synthetic|c-mnist|c-cifar10"
-#define READ   "format images|features"
+#define READ   "format images|features|text"
 
 static const gn_option options[] = {
     {"format", GN_CHOICE, FIELD(format), .fallback = "synthetic",
-     .choices = "synthetic|c-mnist|c-cifar10|images|features",
+     .choices = "synthetic|c-mnist|c-cifar10|images|features|text",
      .help = "kind of dataset: generated, or read from files"},
     {"dir", GN_TEXT, FIELD(dir), .when = "format images|c-mnist|c-cifar10",
      .help = "folder of the images, or of the MNIST or CIFAR-10 files", .flags = GN_NO_HASH},
-    {"file", GN_TEXT, FIELD(file), .when = "format features|images",
-     .help = "file of features (.npz, .npy, .csv, raw .f32), or metadata CSV of images (default: "
-             "DIR/metadata.csv)",
+    {"file", GN_TEXT, FIELD(file), .when = "format features|images|text",
+     .help = "file of features (.npz, .npy, .csv, raw .f32), of texts (.csv, .tsv, .jsonl), or "
+             "metadata CSV of images (default: DIR/metadata.csv)",
      .flags = GN_NO_HASH},
     {"labels", GN_TEXT, FIELD(labels), .when = "format features",
      .help = "CSV with y, a and split for a feature matrix without labels", .flags = GN_NO_HASH},
@@ -60,8 +60,21 @@ static const gn_option options[] = {
      .choices = "auto|metadata|folders|dfa|celeba|plain", .when = "format images",
      .help = "where the labels of the images are; auto looks at the folder"},
     {"preset", GN_CHOICE, FIELD(preset), .fallback = "none",
-     .choices = "none|waterbirds|celeba|bffhq", .when = "format images",
-     .help = "transforms of a known dataset; other keys override it"},
+     .choices = "none|waterbirds|celeba|bffhq|civilcomments|civilcomments-coarse|"
+                "civilcomments-wilds|multinli",
+     .when = "format images|text",
+     .help = "transforms of a known dataset of images, or columns and groups of one of texts; "
+             "other keys override it"},
+    {"text", GN_TEXTS, FIELD(text), .when = "format text",
+     .help = "column of the text (default: text, comment_text, comment, sentence), or two "
+             "columns of a sentence pair"},
+    {"max_tokens", GN_INT, FIELD(max_tokens), .fallback = "220", .min = 5, .max = 65536,
+     .when = "format text",
+     .help = "longest text in tokens, with [CLS] and [SEP]; the rest is cut off"},
+    {"a_words", GN_TEXT, FIELD(a_words), .when = "format text",
+     .help = "file of words that make the attribute: a term a line, or 'name: term, term'; see "
+             "docs/text.md",
+     .flags = GN_NO_HASH},
     {"x", GN_TEXTS, FIELD(x), .when = "format features",
      .help = "array of the features in an .npz file (default: x), or feature columns of a CSV, "
              "also as patterns such as 'emb_*' (default: all columns that are not labels)"},
@@ -91,7 +104,7 @@ static const gn_option options[] = {
              "images"},
     {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false", .when = "format features",
      .help = "scale features to mean 0 and variance 1 on the training split"},
-    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = READ,
+    {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = "format images|features",
      .help = "skip samples that cannot be read, with a warning, instead of stopping"},
     {"missing", GN_CHOICE, FIELD(missing), .fallback = "error", .choices = GN_MISSING_CHOICES,
      .when = READ, .help = GN_MISSING_HELP},

@@ -11,6 +11,7 @@ typedef enum gn_data_format {
     GN_DATA_CCIFAR10,
     GN_DATA_IMAGES,
     GN_DATA_FEATURES,
+    GN_DATA_TEXT,
 } gn_data_format;
 
 typedef enum gn_construction { GN_CONSTRUCTION_DFA, GN_CONSTRUCTION_LFF } gn_construction;
@@ -28,7 +29,11 @@ typedef enum gn_preset {
     GN_PRESET_NONE,
     GN_PRESET_WATERBIRDS,
     GN_PRESET_CELEBA,
-    GN_PRESET_BFFHQ
+    GN_PRESET_BFFHQ,
+    GN_PRESET_CIVILCOMMENTS, /* texts from here on */
+    GN_PRESET_CIVILCOMMENTS_COARSE,
+    GN_PRESET_CIVILCOMMENTS_WILDS,
+    GN_PRESET_MULTINLI,
 } gn_preset;
 
 typedef enum gn_normalize {
@@ -59,7 +64,9 @@ typedef struct gn_data_options {
     int64_t val; /* 0: the construction's own */
     int64_t classes, attributes, size, n;
     int layout, preset;
-    gn_texts x;
+    gn_texts x, text;
+    int64_t max_tokens;
+    const char *a_words;
     const char *y, *a, *split, *filename_column;
     gn_ints resize, crop;
     bool crop_first;
@@ -71,6 +78,10 @@ typedef struct gn_data_options {
     const char *memory_limit;
     int train_on;
     const char *fold;
+
+    /* Of other sections, set by whoever opens the data: the tokenizer of texts (model.vocab) and
+     * the folder for their tokens (cache); NULL: none. */
+    const char *vocab, *cache;
 } gn_data_options;
 
 /* Adds the table under the section "data" and fills *target with the defaults. */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/corpus.h"
 #include "data/source.h"
 
 typedef struct preparation {
@@ -63,8 +64,9 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         dataset->source->contents(dataset->source, dataset->content_digest);
     if (!gn_multiply(dataset->n, dataset->dimension, &bytes))
         bytes = SIZE_MAX;
-    bool cached = bytes <= dataset->memory_limit;
-    if (!cached)
+    bool fits = bytes <= dataset->memory_limit;
+    bool cached = fits && !(dataset->read_once && dataset->source->digest);
+    if (!fits)
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);
@@ -233,12 +235,28 @@ static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int th
     return digest_features(ctx, dataset, threads);
 }
 
+/* ---- tokens ---- */
+
+/* The contents are the texts, the vocabulary and its rules, and which texts the samples are. */
+static gerne_status prepare_tokens(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    GN_TRY(gn_corpus_prepare(ctx, dataset->corpus, threads));
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, gn_corpus_key(dataset->corpus), GN_SHA256_SIZE);
+    gn_sha256_add(&hash, dataset->origin, dataset->n * sizeof *dataset->origin);
+    gn_sha256_end(&hash, dataset->content_digest);
+    return GERNE_OK;
+}
+
 gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     if (dataset->prepared)
         return GERNE_OK;
     if (dataset->field == GN_FEATURES)
         GN_TRY(prepare_features(ctx, dataset, threads));
+    else if (dataset->field == GN_TOKENS)
+        GN_TRY(prepare_tokens(ctx, dataset, threads));
     else
         GN_TRY(prepare_pixels(ctx, dataset, threads));
     dataset->prepared = true;

@@ -122,6 +122,11 @@ gerne_status gn_dataset_allocate(gerne_ctx *ctx, gn_dataset *dataset, size_t n, 
     return gn_alloc(ctx, n, 1, "splits", &dataset->split);
 }
 
+static gerne_status finish_labels(gerne_ctx *ctx, gn_labels *labels, bool in_order)
+{
+    return in_order ? gn_labels_finish_in_order(ctx, labels) : gn_labels_finish(ctx, labels);
+}
+
 gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
 {
     if (rows->n == 0)
@@ -130,8 +135,8 @@ gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
     if (rows->missing.dropped == rows->n)
         return gn_fail(ctx, GERNE_EDATA, "no row has both '%s' and '%s'", rows->y_name,
                        rows->a_name);
-    GN_TRY(gn_labels_finish(ctx, rows->y));
-    GN_TRY(gn_labels_finish(ctx, rows->a));
+    GN_TRY(finish_labels(ctx, rows->y, rows->in_order));
+    GN_TRY(finish_labels(ctx, rows->a, rows->in_order));
     GN_TRY(copy_names(ctx, dataset->arena, gn_labels_names(rows->y), gn_labels_count(rows->y),
                       &dataset->class_names));
     GN_TRY(copy_names(ctx, dataset->arena, gn_labels_names(rows->a), gn_labels_count(rows->a),

@@ -58,6 +58,7 @@ typedef struct gn_rows {
     uint8_t *split;
     size_t n, capacity_y, capacity_a, capacity_split;
     bool has_a, has_y;
+    bool in_order;               /* labels keep the order in which they came */
     gn_missing missing;          /* rows that lack a label: data.missing */
     const char *y_name, *a_name; /* of the columns; may be set to names that outlive the rows */
     uint8_t *keep;               /* 0 for such a row */
@@ -120,6 +121,8 @@ GERNE_CHECKED gerne_status gn_open_images(gerne_ctx *ctx, const gn_data_options 
                                           gn_dataset *dataset);
 GERNE_CHECKED gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options,
                                             gn_dataset *dataset);
+GERNE_CHECKED gerne_status gn_open_text(gerne_ctx *ctx, const gn_data_options *options,
+                                        gn_dataset *dataset);
 
 enum { GN_FEATURE_BLOCK = 1 << 22 }; /* bytes of features that one digest covers */
 

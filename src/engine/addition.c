@@ -2,14 +2,19 @@
 
 #include <string.h>
 
+typedef struct addition_options {
+    bool relu;
+} addition_options;
+
 static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
+    const addition_options *options = node->options;
     gn_compiled_value *v = &c->values[node->value];
     int a = c->values[node->inputs[0]].tensor, b = c->values[node->inputs[1]].tensor;
     const gn_description *description = gn_description_of(c, a);
     GN_TRY(gn_in_layout(c, b, description, &b));
     GN_TRY(gn_new_tensor(c, description, &v->tensor));
-    GN_TRY(gn_make_sum(&c->maker, description, true, &v->forward));
+    GN_TRY(gn_make_sum(&c->maker, description, options->relu, &v->forward));
     GN_TRY(gn_emit(c, &v->forward, (int[]){a, b, v->tensor}, 3));
     return gn_settle(c, v->tensor);
 }
@@ -17,9 +22,11 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
 /* Both sides receive the same gradient; the compiler sees to it that neither overwrites it. */
 static gerne_status backward(gn_compiler *c, const gn_node *node)
 {
+    const addition_options *options = node->options;
     int dy;
     GN_TRY(gn_gradient_of(c, node->value, &dy));
-    GN_TRY(gn_emit_relu_gradient(c, c->values[node->value].tensor, dy, &dy));
+    if (options->relu)
+        GN_TRY(gn_emit_relu_gradient(c, c->values[node->value].tensor, dy, &dy));
     GN_TRY(gn_give_gradient(c, node->inputs[0], dy));
     return gn_give_gradient(c, node->inputs[1], dy);
 }
@@ -30,7 +37,7 @@ static const gn_layer addition_layer = {
     .backward = backward,
 };
 
-gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b)
+static gn_value add(gn_graph *graph, gn_value a, gn_value b, addition_options options)
 {
     const gn_node *x = gn_operand_at(graph, a, GN_FLOAT32, 0, "an addition");
     const gn_node *y = x ? gn_operand_at(graph, b, GN_FLOAT32, x->ndims, "an addition") : NULL;
@@ -43,5 +50,16 @@ gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b)
             gn_fail(graph->ctx, GERNE_EINTERNAL, "an addition takes values of one size");
         return -1;
     }
-    return gn_add_node(graph, &addition_layer, (gn_value[]){a, b}, 2, x->ndims, dims, NULL, 0);
+    return gn_add_node(graph, &addition_layer, (gn_value[]){a, b}, 2, x->ndims, dims, &options,
+                       sizeof options);
+}
+
+gn_value gn_add_relu(gn_graph *graph, gn_value a, gn_value b)
+{
+    return add(graph, a, b, (addition_options){.relu = true});
+}
+
+gn_value gn_add(gn_graph *graph, gn_value a, gn_value b)
+{
+    return add(graph, a, b, (addition_options){.relu = false});
 }

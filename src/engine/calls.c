@@ -71,7 +71,8 @@ const gn_description *gn_parameter_description(const gn_compiler *c, const gn_no
 
 bool gn_parameter_trains(const gn_compiler *c, const gn_node *node, int which)
 {
-    return gn_is_trained(c->program->store->parameters[in_store(c, node, which)].parameter.role);
+    return !gn_is_frozen(c->program->graph, node) &&
+           gn_is_trained(c->program->store->parameters[in_store(c, node, which)].parameter.role);
 }
 
 gerne_status gn_parameter_tensor(gn_compiler *c, const gn_node *node, int which, int *out)
@@ -81,11 +82,12 @@ gerne_status gn_parameter_tensor(gn_compiler *c, const gn_node *node, int which,
 }
 
 gerne_status gn_weight_tensor(gn_compiler *c, const gn_node *node, int which,
-                              const gn_description *wanted, int *out)
+                              const gn_description *stored, const gn_description *wanted, int *out)
 {
-    int stored, laid_out;
-    GN_TRY(gn_parameter_tensor(c, node, which, &stored));
-    GN_TRY(gn_in_layout(c, stored, wanted, &laid_out));
+    int values, laid_out;
+    GN_TRY(gn_fixed_tensor(
+        c, stored, gn_store_values_of(c->program->store, in_store(c, node, which)), &values));
+    GN_TRY(gn_in_layout(c, values, wanted, &laid_out));
     *out = laid_out;
     if (!emulates(c))
         return GERNE_OK;
@@ -99,7 +101,8 @@ static gerne_status gradient_targets(gn_compiler *c, const gn_node *node,
                                      const gn_gradient_output *output, bool accumulating,
                                      int *stored, int *target)
 {
-    const gn_description *description = gn_parameter_description(c, node, output->which);
+    const gn_description *description =
+        output->joined ? output->joined : gn_parameter_description(c, node, output->which);
     gn_store *store = c->program->store;
     GN_TRY(gn_fixed_tensor(c, description,
                            gn_store_gradients_of(store, in_store(c, node, output->which)), stored));
@@ -157,6 +160,23 @@ gerne_status gn_emit_gradients(gn_compiler *c, const gn_kernel *kernel, const gn
 {
     GN_TRY(emit_gradients(c, kernel, node, tensors, count, outputs, output_count, GN_REPLACING));
     return emit_gradients(c, kernel, node, tensors, count, outputs, output_count, GN_ACCUMULATING);
+}
+
+gerne_status gn_emit_sparse_gradients(gn_compiler *c, gn_routine *replace, gn_routine *add,
+                                      const gn_node *node, const int *tensors, int count,
+                                      int gradient_count)
+{
+    int all[GN_ARGUMENTS_MAX];
+    for (int i = 0; i < count; i++)
+        all[i] = tensors[i];
+    for (int i = 0; i < gradient_count; i++)
+        GN_TRY(gn_fixed_tensor(c, gn_parameter_description(c, node, i),
+                               gn_store_gradients_of(c->program->store, in_store(c, node, i)),
+                               &all[count + i]));
+    GN_TRY(emit(c, &(gn_kernel){.routine = replace, .node = node}, all, count + gradient_count,
+                GN_REPLACING));
+    return emit(c, &(gn_kernel){.routine = add, .node = node}, all, count + gradient_count,
+                GN_ACCUMULATING);
 }
 
 /* ---- gradients of values ---- */

@@ -94,7 +94,7 @@ static gerne_status weights(gn_compiler *c, const gn_node *node, const shapes *s
                             const gn_description *wanted, int *out)
 {
     if (!s->cropped)
-        return gn_weight_tensor(c, node, 0, wanted, out);
+        return gn_weight_tensor(c, node, 0, gn_parameter_description(c, node, 0), wanted, out);
     int whole, live;
     const gn_description *view;
     GN_TRY(gn_parameter_tensor(c, node, 0, &whole));
@@ -127,7 +127,7 @@ static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, const s
     GN_TRY(make(c, node, s, GN_WEIGHT_GRADIENT, &kernel));
     GN_TRY(gn_in_layout(c, x, kernel.operands.source, &x));
     GN_TRY(gn_in_layout(c, dy, kernel.operands.result, &dy));
-    gn_gradient_output output = {0, kernel.operands.weights, NULL};
+    gn_gradient_output output = {.which = 0, .description = kernel.operands.weights};
     if (s->cropped)
         GN_TRY(live_view(c, s, gn_parameter_description(c, node, 0), &output.view));
     return gn_emit_gradients(c, &kernel, node, (int[]){x, dy}, 2, &output, 1);

@@ -81,6 +81,7 @@ gn_value gn_add_node(gn_graph *graph, const gn_layer *layer, const gn_value *inp
         node.inputs[i] = inputs[i];
     memcpy(node.dims, dims, (size_t)ndims * sizeof *dims);
     node.dims[0] = 1;
+    node.packed = count > 0 && ndims == 2 && graph->nodes[inputs[0]].packed;
     graph->failed = add_node(graph, node, options, options_size);
     return graph->failed == GERNE_OK ? (gn_value)graph->node_count - 1 : -1;
 }
@@ -90,8 +91,8 @@ void gn_graph_set_prefix(gn_graph *graph, const char *prefix)
     snprintf(graph->prefix, sizeof graph->prefix, "%s", prefix);
 }
 
-static gerne_status add_parameter(gn_graph *graph, const gn_parameter *parameter,
-                                  const float *fixed)
+static gerne_status keep_parameter(gn_graph *graph, const gn_parameter *parameter,
+                                   const float *fixed)
 {
     size_t count = graph->parameter_count;
     GN_TRY(gn_grow(graph->ctx, &graph->parameters, &graph->parameter_capacity, count + 1,
@@ -106,25 +107,39 @@ static gerne_status add_parameter(gn_graph *graph, const gn_parameter *parameter
     return GERNE_OK;
 }
 
-void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
-                      int ndims, const int64_t *dims, const float *fixed)
+static void add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_parameter p,
+                          const int64_t *dims, const float *fixed)
 {
     if (graph->failed != GERNE_OK)
         return;
-    gn_parameter p = {.role = role, .ndims = ndims, .size = 1};
-    int length = snprintf(p.name, sizeof p.name, "%s%s.%s", graph->prefix, name, suffix);
+    p.size = 1;
+    int length = snprintf(p.name, sizeof p.name, "%s%s%s%s", graph->prefix, name, suffix ? "." : "",
+                          suffix ? suffix : "");
     if (length < 0 || (size_t)length >= sizeof p.name) {
         graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "the name '%s' is too long", name);
         return;
     }
-    for (int i = 0; i < ndims; i++) {
+    for (int i = 0; i < p.ndims; i++) {
         p.dims[i] = dims[i];
         if (__builtin_mul_overflow(p.size, dims[i], &p.size) || p.size > INT64_C(1) << 40) {
             graph->failed = gn_fail(graph->ctx, GERNE_EUSAGE, "'%s' would be too large", p.name);
             return;
         }
     }
-    graph->failed = add_parameter(graph, &p, fixed);
+    graph->failed = keep_parameter(graph, &p, fixed);
+}
+
+void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
+                      int ndims, const int64_t *dims, const float *fixed)
+{
+    add_parameter(graph, name, suffix, (gn_parameter){.role = role, .ndims = ndims}, dims, fixed);
+}
+
+void gn_join_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
+                       int ndims, const int64_t *dims)
+{
+    add_parameter(graph, name, suffix, (gn_parameter){.role = role, .ndims = ndims, .joined = true},
+                  dims, NULL);
 }
 
 const gn_node *gn_find_input(const gn_graph *graph, const char *name)
@@ -154,6 +169,43 @@ gn_value gn_input(gn_graph *graph, const char *name, gn_type type, int ndims, co
         graph->nodes[value].port = (int)graph->input_count++;
     }
     return value;
+}
+
+bool gn_check_sequence(gn_graph *graph, const gn_node *input, const gn_sequence *sequence,
+                       const char *layer)
+{
+    bool packed = input->packed;
+    if (packed && !gn_operand_at(graph, sequence->spans, GN_INT32, 2, layer))
+        return false;
+    if (sequence->dropout > 0 && !gn_operand_at(graph, sequence->keys, GN_INT32, 2, layer))
+        return false;
+    return true;
+}
+
+gn_value gn_token_input(gn_graph *graph, const char *name, int64_t longest)
+{
+    gn_value value = gn_input(graph, name, GN_INT32, 1, (int64_t[]){1});
+    if (value >= 0) {
+        graph->nodes[value].packed = true;
+        graph->longest = longest;
+    }
+    return value;
+}
+
+static gn_value input_once(gn_graph *graph, const char *name, int64_t width)
+{
+    const gn_node *known = gn_find_input(graph, name);
+    return known ? known->value : gn_input(graph, name, GN_INT32, 1, &width);
+}
+
+gn_value gn_span_input(gn_graph *graph, const char *name)
+{
+    return input_once(graph, name, 2);
+}
+
+gn_value gn_key_input(gn_graph *graph, const char *name)
+{
+    return input_once(graph, name, 4);
 }
 
 gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_value output)
@@ -186,9 +238,31 @@ int64_t gn_graph_output_size(const gn_graph *graph)
     return size_of(&graph->nodes[graph->output]);
 }
 
+bool gn_graph_freeze(gn_graph *graph, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = graph->node_count; i-- > 0;) {
+        const gn_node *node = &graph->nodes[i];
+        for (int j = node->parameter_count - 1; j >= 0; j--) {
+            const char *full = graph->parameters[node->parameters[j]].name;
+            if (strncmp(full, name, length) != 0 || full[length] != '.')
+                continue;
+            graph->frozen_nodes = i + 1;
+            graph->frozen_parameters = (size_t)node->parameters[node->parameter_count - 1] + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool gn_is_frozen(const gn_graph *graph, const gn_node *node)
+{
+    return (size_t)node->value < graph->frozen_nodes;
+}
+
 bool gn_graph_couples_samples(const gn_graph *graph)
 {
-    for (size_t i = 0; i < graph->parameter_count; i++)
+    for (size_t i = graph->frozen_parameters; i < graph->parameter_count; i++)
         if (graph->parameters[i].role == GN_MEAN)
             return true;
     return false;

@@ -19,7 +19,7 @@ typedef struct gn_layer {
     gerne_status (*backward)(gn_compiler *c, const gn_node *node);
 } gn_layer;
 
-enum { GN_INPUTS_MAX = 2, GN_OWNED_MAX = 4 };
+enum { GN_INPUTS_MAX = 2, GN_OWNED_MAX = 6 };
 
 struct gn_node {
     const gn_layer *layer; /* NULL for an input */
@@ -31,6 +31,7 @@ struct gn_node {
     int input_count;
     int ndims;                    /* with the batch: 2 to 4 */
     int64_t dims[GN_DIMS_MAX];    /* dims[0] is 1 here; programs put their batch size there */
+    bool packed;                  /* or their number of tokens */
     int parameters[GN_OWNED_MAX]; /* indices within the graph */
     int parameter_count;
     double flops;
@@ -45,7 +46,10 @@ struct gn_graph {
     gn_parameter *parameters;
     const float **fixed; /* the constants, by parameter */
     size_t parameter_count, parameter_capacity, fixed_capacity;
-    char prefix[GN_NAME_MAX]; /* of the names of parameters */
+    char prefix[GN_NAME_MAX];               /* of the names of parameters */
+    int64_t longest;                        /* tokens of a sample in packed sequences */
+    uint64_t masked_layers;                 /* that draw masks of dropout */
+    size_t frozen_nodes, frozen_parameters; /* the first ones, which are not trained */
     gn_value output;
     gerne_ctx *ctx;
     gerne_status failed; /* of the builder calls, with its sentence in ctx */
@@ -55,16 +59,27 @@ struct gn_graph {
 gn_value gn_add_node(gn_graph *graph, const gn_layer *layer, const gn_value *inputs, int count,
                      int ndims, const int64_t *dims, const void *options, size_t options_size);
 
-/* A parameter of the newest node. */
+/* A parameter of the newest node; without a suffix the name is whole. A node whose first input is
+ * packed is packed, too, if it has two dimensions. */
 void gn_add_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
                       int ndims, const int64_t *dims, const float *fixed);
+/* Another one, right behind it in memory. */
+void gn_join_parameter(gn_graph *graph, const char *name, const char *suffix, gn_role role,
+                       int ndims, const int64_t *dims);
 
 /* What a layer computes from: a value of a type with ndims dimensions (0: any). NULL after a
  * failure, which another value is. Do not keep it: adding nodes moves it. */
 const gn_node *gn_operand_at(gn_graph *graph, gn_value value, gn_type type, int ndims,
                              const char *layer);
 
+/* Spans of packed sequences, keys where masks are drawn: false after a failure. */
+bool gn_check_sequence(gn_graph *graph, const gn_node *input, const gn_sequence *sequence,
+                       const char *layer);
+
 const gn_node *gn_find_input(const gn_graph *graph, const char *name); /* or NULL */
+
+/* As if the program had no training mode: of layers that are frozen. */
+bool gn_is_frozen(const gn_graph *graph, const gn_node *node);
 
 /* ---- store ---- */
 
@@ -135,11 +150,16 @@ typedef struct gn_port {
     int tensor, gradient; /* the gradient may be -1 */
 } gn_port;
 
+struct gn_memory {
+    unsigned char *bytes;
+    size_t size;
+};
+
 struct gn_program {
     gn_device *device;
     const gn_graph *graph;
     gn_store *store;
-    int64_t batch;
+    int64_t batch, tokens;
     gn_mode mode;
     gn_tensor *tensors;
     size_t tensor_count, tensor_capacity;
@@ -148,8 +168,11 @@ struct gn_program {
     gn_call *calls;
     size_t call_count, call_capacity;
     size_t backward_start;
-    unsigned char *memory;
+    gn_memory *memory;
+    bool owns_memory;
+    const unsigned char *bound; /* what the primitives are bound to; memory may have grown since */
     size_t memory_size, scratchpad_size;
+    bool failed;                 /* set by a routine */
     gn_port *inputs;             /* as many as the graph has */
     int output, output_gradient; /* tensors, or -1 */
 };
@@ -174,6 +197,8 @@ struct gn_compiler {
     int parameter_base; /* of the graph in the store */
 };
 
+/* Samples, or tokens of a packed sequence. */
+int64_t gn_rows_of(const gn_maker *maker, const gn_node *node);
 /* The node's value for this program's batch, in plain order. */
 gerne_status gn_describe_value(gn_compiler *c, const gn_node *node, gn_type type,
                                const gn_description **out);
@@ -194,9 +219,16 @@ gerne_status gn_in_layout(gn_compiler *c, int tensor, const gn_description *want
 /* Its numbers in plain order under other dimensions: an image as features, a sequence as rows. */
 gerne_status gn_reshape(gn_compiler *c, int tensor, const gn_description *wanted, int *out);
 
-/* The values of a node's parameter as kernels want them: type and order as wanted. */
+/* For routines of ours, which compute in fp32: a node's value in plain order to read; a new tensor
+ * of its dimensions to write; and what was written, as other layers take it. */
+gerne_status gn_as_floats(gn_compiler *c, const gn_node *node, int tensor, int *out);
+gerne_status gn_new_floats(gn_compiler *c, const gn_node *node, int *out);
+gerne_status gn_from_floats(gn_compiler *c, const gn_node *node, int floats, int *out);
+
+/* The values of a node's parameter as kernels want them: type and order as wanted. stored describes
+ * it, or all of several that lie in a row from it on. */
 gerne_status gn_weight_tensor(gn_compiler *c, const gn_node *node, int which,
-                              const gn_description *wanted, int *out);
+                              const gn_description *stored, const gn_description *wanted, int *out);
 /* The parameter as it lies in the store. */
 gerne_status gn_parameter_tensor(gn_compiler *c, const gn_node *node, int which, int *out);
 const gn_description *gn_parameter_description(const gn_compiler *c, const gn_node *node,
@@ -210,11 +242,17 @@ gerne_status gn_emit(gn_compiler *c, const gn_kernel *kernel, const int *tensors
 typedef struct gn_gradient_output {
     int which; /* parameter of the node */
     const gn_description *description;
-    const gn_description *view; /* the part of the parameter it belongs to; the rest is zero */
+    const gn_description *view;   /* the part of the parameter it belongs to; the rest is zero */
+    const gn_description *joined; /* of all parameters that lie in a row from this one on */
 } gn_gradient_output;
 gerne_status gn_emit_gradients(gn_compiler *c, const gn_kernel *kernel, const gn_node *node,
                                const int *tensors, int count, const gn_gradient_output *outputs,
                                int output_count);
+/* A backward routine that changes only a few numbers of its gradients, the last tensors: replace
+ * runs when they are replaced, add when they are added to. */
+gerne_status gn_emit_sparse_gradients(gn_compiler *c, gn_routine *replace, gn_routine *add,
+                                      const gn_node *node, const int *tensors, int count,
+                                      int gradient_count);
 /* In emulated bfloat16: rounds what a kernel has just written. */
 gerne_status gn_settle(gn_compiler *c, int tensor);
 /* dy *= (y > 0), in place when nobody else reads dy. */

@@ -196,7 +196,73 @@ gerne_status gn_make_pooling(gn_maker *m, const gn_kernel *forward, const gn_ope
     return make(m, &op, false, forward, out);
 }
 
+gerne_status gn_make_layer_norm(gn_maker *m, const gn_kernel *forward, const gn_description *source,
+                                double epsilon, gn_mode mode, gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_SRC,  DNNL_ARG_SCALE,    DNNL_ARG_SHIFT,
+                                    DNNL_ARG_MEAN, DNNL_ARG_VARIANCE, DNNL_ARG_DST};
+    static const int backward[] = {DNNL_ARG_SRC,      DNNL_ARG_SCALE,      DNNL_ARG_SHIFT,
+                                   DNNL_ARG_MEAN,     DNNL_ARG_VARIANCE,   DNNL_ARG_DIFF_DST,
+                                   DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_SCALE, DNNL_ARG_DIFF_SHIFT};
+    const dnnl_memory_desc_t *md = gn_to_dnnl(source);
+    const gn_description *statistics;
+    GN_TRY(
+        gn_describe(m, GN_FLOAT32, source->ndims - 1, source->dims, GN_PLAIN_ORDER, &statistics));
+    const dnnl_memory_desc_t *rows = gn_to_dnnl(statistics);
+    const unsigned flags = dnnl_use_scale | dnnl_use_shift;
+    dnnl_layer_normalization_desc_t op;
+    dnnl_status_t s = forward
+                          ? dnnl_layer_normalization_backward_desc_init(&op, dnnl_backward, md, md,
+                                                                        rows, (float)epsilon, flags)
+                          : dnnl_layer_normalization_forward_desc_init(&op, direction(mode), md,
+                                                                       rows, (float)epsilon, flags);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a layer normalization"));
+    *out = (gn_kernel){.arguments = forward ? backward : arguments};
+    GN_TRY(make(m, &op, false, forward, out));
+    out->operands.bias = statistics;
+    return GERNE_OK;
+}
+
 /* ---- number by number ---- */
+
+static gerne_status make_eltwise(gn_maker *m, dnnl_alg_kind_t kind, const gn_description *d,
+                                 gn_kernel *out)
+{
+    dnnl_eltwise_desc_t op;
+    GN_DNNL(m->ctx,
+            dnnl_eltwise_forward_desc_init(&op, dnnl_forward_training, kind, gn_to_dnnl(d), 0, 0));
+    return make(m, &op, false, NULL, out);
+}
+
+static gerne_status make_eltwise_gradient(gn_maker *m, const gn_kernel *forward,
+                                          dnnl_alg_kind_t kind, const gn_description *d,
+                                          gn_kernel *out)
+{
+    const dnnl_memory_desc_t *md = gn_to_dnnl(d);
+    dnnl_eltwise_desc_t op;
+    GN_DNNL(m->ctx, dnnl_eltwise_backward_desc_init(&op, kind, md, md, 0, 0));
+    return make(m, &op, false, forward, out);
+}
+
+gerne_status gn_make_activation(gn_maker *m, const gn_kernel *forward,
+                                const gn_description *description, gn_activation activation,
+                                gn_kernel *out)
+{
+    static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
+    static const int by_source[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
+    static const int by_result[] = {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
+    static const dnnl_alg_kind_t kinds[] = {
+        [GN_GELU] = dnnl_eltwise_gelu_erf,
+        [GN_GELU_TANH] = dnnl_eltwise_gelu_tanh,
+        [GN_RELU] = dnnl_eltwise_relu,
+        [GN_TANH] = dnnl_eltwise_tanh_use_dst_for_bwd,
+    };
+    *out = (gn_kernel){.arguments = arguments};
+    if (!forward)
+        return make_eltwise(m, kinds[activation], description, out);
+    out->arguments = activation == GN_TANH ? by_result : by_source;
+    return make_eltwise_gradient(m, forward, kinds[activation], description, out);
+}
 
 gerne_status gn_make_sum(gn_maker *m, const gn_description *description, bool relu, gn_kernel *out)
 {
@@ -212,14 +278,10 @@ gerne_status gn_make_relu_gradient(gn_maker *m, const gn_description *descriptio
 {
     static const int arguments[] = {DNNL_ARG_DST, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
     const dnnl_alg_kind_t kind = dnnl_eltwise_relu_use_dst_for_bwd;
-    const dnnl_memory_desc_t *md = gn_to_dnnl(description);
     gn_kernel forward = {.arguments = NULL}; /* never run: oneDNN asks for it */
-    dnnl_eltwise_desc_t op;
-    GN_DNNL(m->ctx, dnnl_eltwise_forward_desc_init(&op, dnnl_forward_training, kind, md, 0, 0));
-    GN_TRY(make(m, &op, false, NULL, &forward));
+    GN_TRY(make_eltwise(m, kind, description, &forward));
     *out = (gn_kernel){.arguments = arguments};
-    GN_DNNL(m->ctx, dnnl_eltwise_backward_desc_init(&op, kind, md, md, 0, 0));
-    return make(m, &op, false, &forward, out);
+    return make_eltwise_gradient(m, &forward, kind, description, out);
 }
 
 gerne_status gn_make_reorder(gn_maker *m, const gn_description *from, const gn_description *to,
@@ -275,10 +337,16 @@ void gn_primitive_close(gn_primitive *p)
 gerne_status gn_primitive_bind(gerne_ctx *ctx, gn_primitive *p, int index,
                                const gn_description *description, void *memory)
 {
+    int kind = index == GN_SCRATCHPAD ? DNNL_ARG_SCRATCHPAD : p->kinds[index];
+    for (int i = 0; i < p->count; i++)
+        if (p->arguments[i].arg == kind) {
+            GN_DNNL(ctx, dnnl_memory_set_data_handle(p->arguments[i].memory, memory));
+            return GERNE_OK;
+        }
     dnnl_exec_arg_t *argument = &p->arguments[p->count];
     GN_DNNL(ctx, dnnl_memory_create(&argument->memory, gn_to_dnnl(description), p->device->engine,
                                     memory));
-    argument->arg = index == GN_SCRATCHPAD ? DNNL_ARG_SCRATCHPAD : p->kinds[index];
+    argument->arg = kind;
     p->count++;
     return GERNE_OK;
 }
@@ -293,6 +361,14 @@ gerne_status gn_primitive_start(gerne_ctx *ctx, gn_primitive *p)
 gerne_status gn_primitives_wait(gerne_ctx *ctx, gn_device *device)
 {
     return gn_dnnl(ctx, dnnl_stream_wait(device->stream), "waiting for kernels");
+}
+
+bool gn_multiply_small(int64_t rows, int64_t columns, int64_t inner, double scale, gn_matrix a,
+                       gn_matrix b, gn_matrix result)
+{
+    return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', rows, columns, inner,
+                      (float)scale, a.numbers, a.stride, b.numbers, b.stride, 0, result.numbers,
+                      result.stride) == dnnl_success;
 }
 
 static gerne_status convert(gn_maker *m, const gn_description *from, void *source,

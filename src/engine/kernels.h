@@ -70,7 +70,7 @@ struct gn_maker {
     gerne_ctx *ctx;
     gn_device *device;
     const gn_graph *graph;
-    int64_t batch;
+    int64_t batch, tokens; /* tokens of packed sequences */
     struct dnnl_primitive_desc **made;
     size_t count, capacity;
 };
@@ -123,6 +123,18 @@ gerne_status gn_make_batch_norm(gn_maker *maker, const gn_kernel *forward,
 gerne_status gn_make_pooling(gn_maker *maker, const gn_kernel *forward, const gn_operands *operands,
                              const gn_pooling *options, gn_mode mode, gn_kernel *out);
 
+/* source, scale, shift, mean, variance, result; and
+ * source, scale, shift, mean, variance, d result, d source, d scale, d shift; operands.bias
+ * describes mean and variance, which inference does without */
+gerne_status gn_make_layer_norm(gn_maker *maker, const gn_kernel *forward,
+                                const gn_description *source, double epsilon, gn_mode mode,
+                                gn_kernel *out);
+
+/* source, result; and source (of GN_TANH: result), d result, d source: all described alike */
+gerne_status gn_make_activation(gn_maker *maker, const gn_kernel *forward,
+                                const gn_description *description, gn_activation activation,
+                                gn_kernel *out);
+
 /* a, b, sum: all described alike */
 gerne_status gn_make_sum(gn_maker *maker, const gn_description *description, bool relu,
                          gn_kernel *out);
@@ -145,13 +157,23 @@ gerne_status gn_primitive_new(gerne_ctx *ctx, gn_device *device, const gn_kernel
 void gn_primitive_close(gn_primitive *primitive);
 
 /* The memory of the kernel's tensor number `index`, or of its scratchpad; tensors that it does
- * without are not bound. */
+ * without are not bound. Another call moves a tensor. */
 enum { GN_SCRATCHPAD = -1 };
 gerne_status gn_primitive_bind(gerne_ctx *ctx, gn_primitive *primitive, int index,
                                const gn_description *description, void *memory);
 
 gerne_status gn_primitive_start(gerne_ctx *ctx, gn_primitive *primitive);
 gerne_status gn_primitives_wait(gerne_ctx *ctx, gn_device *device); /* for all that were started */
+
+/* result = scale * a b of plain matrices, of which the first two may be stored transposed; strides
+ * are those between rows as stored. On the calling thread alone inside of a parallel region. */
+typedef struct gn_matrix {
+    float *numbers;
+    int64_t stride;
+    bool transposed;
+} gn_matrix;
+bool gn_multiply_small(int64_t rows, int64_t columns, int64_t inner, double scale, gn_matrix a,
+                       gn_matrix b, gn_matrix result); /* false when there is no memory */
 
 /* Copies at once from one order to another. */
 gerne_status gn_convert(gerne_ctx *ctx, gn_device *device, const gn_description *from,

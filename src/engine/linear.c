@@ -1,20 +1,24 @@
 #include "engine/internal.h"
 
-enum { WEIGHT, BIAS }; /* a node's parameters */
-
 typedef struct linear_options {
     int64_t rows, inputs; /* of one sample: a sequence has as many rows as places */
     bool relu;
+    bool sequence; /* many rows a sample */
+    int bias;      /* the parameter behind the weights: 1, or more of joined layers */
 } linear_options;
 
-/* All samples as rows; the weights in any order. */
+enum { WEIGHT }; /* a node's first parameter */
+
+/* All samples as rows. The weights are in any order but those of sequences in plain order: with
+ * that many rows every order is as fast, and none has to be changed for the backward pass. */
 static gerne_status describe(gn_maker *m, const gn_node *node, gn_type type, gn_operands *out)
 {
     const linear_options *options = node->options;
-    int64_t outputs = node->dims[node->ndims - 1], rows = m->batch * options->rows;
+    int64_t outputs = node->dims[node->ndims - 1], rows = gn_rows_of(m, node) * options->rows;
     int64_t in[2] = {rows, options->inputs}, w[2] = {outputs, options->inputs};
+    gn_order order = options->sequence && type == GN_FLOAT32 ? GN_PLAIN_ORDER : GN_ANY_ORDER;
     GN_TRY(gn_describe(m, type, 2, in, GN_PLAIN_ORDER, &out->source));
-    GN_TRY(gn_describe(m, type, 2, w, GN_ANY_ORDER, &out->weights));
+    GN_TRY(gn_describe(m, type, 2, w, order, &out->weights));
     GN_TRY(gn_describe(m, GN_FLOAT32, 1, &outputs, GN_PLAIN_ORDER, &out->bias));
     return gn_describe(m, type, 2, (int64_t[]){rows, outputs}, GN_PLAIN_ORDER, &out->result);
 }
@@ -28,12 +32,44 @@ static gerne_status make_forward(gn_maker *m, const gn_node *node, const gn_oper
 
 static gerne_status choose_weights(gn_maker *m, const gn_node *node, const gn_description **weights)
 {
+    const linear_options *options = node->options;
     gn_operands operands;
     gn_kernel kernel;
+    if (options->sequence)
+        return GERNE_OK;
     GN_TRY(describe(m, node, GN_FLOAT32, &operands));
     GN_TRY(make_forward(m, node, &operands, &kernel));
     *weights = kernel.operands.weights;
     return GERNE_OK;
+}
+
+/* The weights as they lie in the store: those of joined layers one below the other. */
+static gerne_status stored_weights(gn_compiler *c, const gn_node *node, const gn_description **out)
+{
+    const linear_options *options = node->options;
+    if (!options->sequence) {
+        *out = gn_parameter_description(c, node, WEIGHT);
+        return GERNE_OK;
+    }
+    int64_t dims[2] = {node->dims[node->ndims - 1], options->inputs};
+    return gn_describe(&c->maker, GN_FLOAT32, 2, dims, GN_PLAIN_ORDER, out);
+}
+
+static gerne_status weight_tensor(gn_compiler *c, const gn_node *node, const gn_description *wanted,
+                                  int *out)
+{
+    const gn_description *stored;
+    GN_TRY(stored_weights(c, node, &stored));
+    return gn_weight_tensor(c, node, WEIGHT, stored, wanted, out);
+}
+
+static gerne_status bias_tensor(gn_compiler *c, const gn_node *node, const gn_description *all,
+                                int *out)
+{
+    const linear_options *options = node->options;
+    int first;
+    GN_TRY(gn_parameter_tensor(c, node, options->bias, &first));
+    return gn_alias_tensor(c, first, all, out);
 }
 
 static gerne_status forward(gn_compiler *c, const gn_node *node)
@@ -44,13 +80,13 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     GN_TRY(describe(&c->maker, node, c->type, &operands));
     GN_TRY(gn_describe_value(c, node, c->type, &result));
     if (c->type == GN_FLOAT32)
-        operands.weights = gn_parameter_description(c, node, WEIGHT);
+        GN_TRY(stored_weights(c, node, &operands.weights));
     GN_TRY(make_forward(&c->maker, node, &operands, &v->forward));
     int x, w, b, y;
     GN_TRY(gn_reshape(c, c->values[node->inputs[0]].tensor, operands.source, &x));
     v->extra[0] = x;
-    GN_TRY(gn_weight_tensor(c, node, WEIGHT, v->forward.operands.weights, &w));
-    GN_TRY(gn_parameter_tensor(c, node, BIAS, &b));
+    GN_TRY(weight_tensor(c, node, v->forward.operands.weights, &w));
+    GN_TRY(bias_tensor(c, node, operands.bias, &b));
     GN_TRY(gn_new_tensor(c, operands.result, &y));
     GN_TRY(gn_emit(c, &v->forward, (int[]){x, w, y, b}, 4));
     GN_TRY(gn_settle(c, y));
@@ -60,12 +96,14 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
 static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, gn_operands operands,
                                     int dy)
 {
+    const linear_options *options = node->options;
     const gn_compiled_value *v = &c->values[node->value];
     gn_kernel kernel;
-    operands.weights = gn_parameter_description(c, node, WEIGHT);
+    GN_TRY(stored_weights(c, node, &operands.weights));
     GN_TRY(gn_make_inner_product(&c->maker, GN_WEIGHT_GRADIENT, &v->forward, &operands, false,
                                  &kernel));
-    gn_gradient_output outputs[] = {{WEIGHT, operands.weights, NULL}, {BIAS, operands.bias, NULL}};
+    gn_gradient_output outputs[] = {{WEIGHT, operands.weights, NULL, operands.weights},
+                                    {options->bias, operands.bias, NULL, operands.bias}};
     return gn_emit_gradients(c, &kernel, node, (int[]){v->extra[0], dy}, 2, outputs, 2);
 }
 
@@ -76,7 +114,7 @@ static gerne_status input_gradient(gn_compiler *c, const gn_node *node, const gn
     int w, dx;
     GN_TRY(gn_make_inner_product(&c->maker, GN_SOURCE_GRADIENT, &c->values[node->value].forward,
                                  operands, false, &kernel));
-    GN_TRY(gn_weight_tensor(c, node, WEIGHT, kernel.operands.weights, &w));
+    GN_TRY(weight_tensor(c, node, kernel.operands.weights, &w));
     GN_TRY(gn_new_tensor(c, operands->source, &dx));
     GN_TRY(gn_emit(c, &kernel, (int[]){dy, w, dx}, 3));
     GN_TRY(gn_settle(c, dx));
@@ -110,24 +148,57 @@ static const gn_layer linear_layer = {
     .backward = backward,
 };
 
-gn_value gn_linear(gn_graph *graph, gn_value input, const char *name, int64_t outputs, bool relu)
+static gn_value add_linear(gn_graph *graph, gn_value input, int64_t outputs,
+                           linear_options *options)
 {
     const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 0, "a linear layer");
     if (!in)
         return -1;
-    bool sequence = in->ndims == 3;
-    linear_options options = {.rows = sequence ? in->dims[1] : 1, .inputs = 1, .relu = relu};
-    for (int i = sequence ? 2 : 1; i < in->ndims; i++)
-        options.inputs *= in->dims[i];
+    bool places = in->ndims == 3;
+    options->sequence = places || in->packed;
+    options->rows = places ? in->dims[1] : 1;
+    options->inputs = 1;
+    for (int i = places ? 2 : 1; i < in->ndims; i++)
+        options->inputs *= in->dims[i];
     int64_t dims[3] = {1, outputs, outputs};
-    if (sequence)
-        dims[1] = options.rows;
-    gn_value value = gn_add_node(graph, &linear_layer, &input, 1, sequence ? 3 : 2, dims, &options,
-                                 sizeof options);
+    if (places)
+        dims[1] = options->rows;
+    double rows = (double)(in->packed ? graph->longest : options->rows);
+    gn_value value = gn_add_node(graph, &linear_layer, &input, 1, places ? 3 : 2, dims, options,
+                                 sizeof *options);
+    if (value >= 0)
+        graph->nodes[value].flops = 2.0 * rows * (double)outputs * (double)options->inputs;
+    return value;
+}
+
+gn_value gn_linear(gn_graph *graph, gn_value input, const char *name, int64_t outputs, bool relu)
+{
+    linear_options options = {.relu = relu, .bias = 1};
+    gn_value value = add_linear(graph, input, outputs, &options);
     gn_add_parameter(graph, name, "weight", GN_WEIGHT, 2, (int64_t[]){outputs, options.inputs},
                      NULL);
     gn_add_parameter(graph, name, "bias", GN_BIAS, 1, &outputs, NULL);
-    if (value >= 0)
-        graph->nodes[value].flops = 2.0 * (double)(options.rows * outputs) * (double)options.inputs;
+    return value;
+}
+
+gn_value gn_linear_joined(gn_graph *graph, gn_value input, const char *const *names, int count,
+                          int64_t outputs)
+{
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 0, "joined linear layers");
+    if (!in)
+        return -1;
+    if (count < 1 || count > GN_JOINED_MAX || !(in->packed || in->ndims == 3)) {
+        graph->failed = gn_fail(graph->ctx, GERNE_EINTERNAL, "joined linear layers take sequences");
+        return -1;
+    }
+    linear_options options = {.bias = count};
+    gn_value value = add_linear(graph, input, count * outputs, &options);
+    const int64_t dims[2] = {outputs, options.inputs};
+    gn_add_parameter(graph, names[0], "weight", GN_WEIGHT, 2, dims, NULL);
+    for (int i = 1; i < count; i++)
+        gn_join_parameter(graph, names[i], "weight", GN_WEIGHT, 2, dims);
+    gn_add_parameter(graph, names[0], "bias", GN_BIAS, 1, &outputs, NULL);
+    for (int i = 1; i < count; i++)
+        gn_join_parameter(graph, names[i], "bias", GN_BIAS, 1, &outputs);
     return value;
 }

@@ -5,10 +5,17 @@
 enum { SCALE, SHIFT, MEAN, VARIANCE };                  /* a node's parameters */
 enum { SOURCE, BATCH_MEAN, BATCH_VARIANCE, WORKSPACE }; /* a value's extra tensors */
 
+/* Frozen layers keep their statistics. */
+static gn_mode mode_of(const gn_compiler *c, const gn_node *node)
+{
+    bool still = c->program->mode == GN_MODE_TRAIN && gn_is_frozen(c->program->graph, node);
+    return still ? GN_MODE_FROZEN : c->program->mode;
+}
+
 /* The batch's own mean and variance, or the running ones. */
 static gerne_status statistics(gn_compiler *c, const gn_node *node, int *mean, int *variance)
 {
-    if (c->program->mode != GN_MODE_TRAIN) {
+    if (mode_of(c, node) != GN_MODE_TRAIN) {
         GN_TRY(gn_parameter_tensor(c, node, MEAN, mean));
         return gn_parameter_tensor(c, node, VARIANCE, variance);
     }
@@ -32,7 +39,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     int x = c->values[node->inputs[0]].tensor, scale, shift, *extra = v->extra;
     extra[SOURCE] = x;
     GN_TRY(gn_make_batch_norm(&c->maker, NULL, gn_description_of(c, x), node->options,
-                              c->program->mode, &v->forward));
+                              mode_of(c, node), &v->forward));
     GN_TRY(gn_parameter_tensor(c, node, SCALE, &scale));
     GN_TRY(gn_parameter_tensor(c, node, SHIFT, &shift));
     GN_TRY(statistics(c, node, &extra[BATCH_MEAN], &extra[BATCH_VARIANCE]));
@@ -42,7 +49,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
                    (int[]){x, scale, shift, extra[BATCH_MEAN], extra[BATCH_VARIANCE], v->tensor,
                            extra[WORKSPACE]},
                    7));
-    if (c->program->mode == GN_MODE_TRAIN)
+    if (mode_of(c, node) == GN_MODE_TRAIN)
         GN_TRY(update_running_statistics(c, node, extra));
     return gn_settle(c, v->tensor);
 }
@@ -61,13 +68,14 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     if (!gn_may_overwrite(c, dy))
         GN_TRY(gn_new_tensor(c, description, &dx));
     gn_kernel kernel;
-    GN_TRY(gn_make_batch_norm(&c->maker, &v->forward, description, node->options, c->program->mode,
+    GN_TRY(gn_make_batch_norm(&c->maker, &v->forward, description, node->options, mode_of(c, node),
                               &kernel));
     const int tensors[] = {
         extra[SOURCE],    scale, shift, extra[BATCH_MEAN], extra[BATCH_VARIANCE], dy,
         extra[WORKSPACE], dx};
-    gn_gradient_output outputs[] = {{SCALE, gn_parameter_description(c, node, SCALE), NULL},
-                                    {SHIFT, gn_parameter_description(c, node, SHIFT), NULL}};
+    gn_gradient_output outputs[] = {
+        {.which = SCALE, .description = gn_parameter_description(c, node, SCALE)},
+        {.which = SHIFT, .description = gn_parameter_description(c, node, SHIFT)}};
     GN_TRY(gn_emit_gradients(c, &kernel, node, tensors, 8, outputs, 2));
     GN_TRY(gn_settle(c, dx));
     return gn_give_gradient(c, node->inputs[0], dx);

@@ -98,6 +98,41 @@ static void extend_life(gn_program *p, int tensor, size_t first, size_t last)
     buffer->used = true;
 }
 
+gerne_status gn_memory_new(gerne_ctx *ctx, gn_memory **out)
+{
+    return gn_alloc(ctx, 1, sizeof **out, "a program", out);
+}
+
+void gn_memory_close(gn_memory *memory)
+{
+    if (!memory)
+        return;
+    gn_free(memory->bytes);
+    gn_free(memory);
+}
+
+/* Until the program has room. What other programs have in it is lost: they run from the start. */
+static gerne_status grow(gerne_ctx *ctx, gn_memory *memory, const gn_program *p)
+{
+    if (p->memory_size <= memory->size && memory->bytes)
+        return GERNE_OK;
+    gn_free(memory->bytes);
+    *memory = (gn_memory){0};
+    size_t available = gn_memory_available();
+    gerne_status status = GERNE_OK;
+    if (p->memory_size > available)
+        status = gn_fail(
+            ctx, GERNE_ENOMEM, "a batch of %lld samples needs %.1f GiB, but only %.1f GiB are free",
+            (long long)p->batch, (double)p->memory_size / 0x1p30, (double)available / 0x1p30);
+    else
+        status = gn_alloc_aligned(ctx, p->memory_size, 1, "a batch", &memory->bytes);
+    if (status == GERNE_OK)
+        memory->size = p->memory_size;
+    else
+        gn_hint(ctx, "use smaller batches");
+    return status;
+}
+
 static gerne_status reserve(gerne_ctx *ctx, gn_program *p)
 {
     size_t end = p->call_count, planned;
@@ -109,17 +144,7 @@ static gerne_status reserve(gerne_ctx *ctx, gn_program *p)
     extend_life(p, p->output_gradient, p->backward_start, p->backward_start);
     GN_TRY(gn_plan_memory(ctx, p->buffers, p->buffer_count, &planned));
     p->memory_size = planned + p->scratchpad_size;
-    size_t available = gn_memory_available();
-    gerne_status status = GERNE_OK;
-    if (p->memory_size > available)
-        status = gn_fail(
-            ctx, GERNE_ENOMEM, "a batch of %lld samples needs %.1f GiB, but only %.1f GiB are free",
-            (long long)p->batch, (double)p->memory_size / 0x1p30, (double)available / 0x1p30);
-    else
-        status = gn_alloc_aligned(ctx, p->memory_size, 1, "a batch", &p->memory);
-    if (status != GERNE_OK)
-        gn_hint(ctx, "use smaller batches");
-    return status;
+    return grow(ctx, p->memory, p);
 }
 
 static gerne_status bind(gerne_ctx *ctx, gn_program *p, const gn_call *call)
@@ -133,7 +158,17 @@ static gerne_status bind(gerne_ctx *ctx, gn_program *p, const gn_call *call)
     if (!call->scratchpad)
         return GERNE_OK;
     return gn_primitive_bind(ctx, call->primitive, GN_SCRATCHPAD, call->scratchpad,
-                             p->memory + p->memory_size - p->scratchpad_size);
+                             p->memory->bytes + p->memory_size - p->scratchpad_size);
+}
+
+/* To where the memory is now. */
+static gerne_status bind_all(gerne_ctx *ctx, gn_program *p)
+{
+    for (size_t i = 0; i < p->call_count; i++)
+        if (p->calls[i].primitive)
+            GN_TRY(bind(ctx, p, &p->calls[i]));
+    p->bound = p->memory->bytes;
+    return GERNE_OK;
 }
 
 static gerne_status compile(gn_compiler *c, bool input_gradients)
@@ -146,10 +181,7 @@ static gerne_status compile(gn_compiler *c, bool input_gradients)
     if (p->mode != GN_MODE_INFER)
         GN_TRY(emit_backward(c, p->graph, input_gradients));
     GN_TRY(reserve(ctx, p));
-    for (size_t i = 0; i < p->call_count; i++)
-        if (p->calls[i].primitive)
-            GN_TRY(bind(ctx, p, &p->calls[i]));
-    return GERNE_OK;
+    return bind_all(ctx, p);
 }
 
 static const gn_part *part_of(const gn_store *store, const gn_graph *graph)
@@ -158,6 +190,35 @@ static const gn_part *part_of(const gn_store *store, const gn_graph *graph)
         if (store->parts[i].graph == graph)
             return &store->parts[i];
     return NULL;
+}
+
+/* Takes over what is in p, also after a failure. */
+static gerne_status make(gerne_ctx *ctx, gn_program *p, const gn_part *part, bool input_gradients,
+                         gn_program **out)
+{
+    gn_device *device = p->device;
+    bool native_bf16 = gn_device_precision(device) == GN_BF16 && !gn_device_emulates(device);
+    gn_compiler c = {
+        .maker = {.ctx = ctx,
+                  .device = device,
+                  .graph = p->graph,
+                  .batch = p->batch,
+                  .tokens = p->tokens},
+        .program = p,
+        .type = native_bf16 ? GN_BFLOAT16 : GN_FLOAT32,
+        .parameter_base = part->first,
+    };
+    gerne_status status = p->memory ? GERNE_OK : gn_memory_new(ctx, &p->memory);
+    if (status == GERNE_OK)
+        status = compile(&c, input_gradients);
+    gn_maker_close(&c.maker);
+    gn_free(c.values);
+    if (status != GERNE_OK) {
+        gn_program_close(p);
+        return status;
+    }
+    *out = p;
+    return GERNE_OK;
 }
 
 gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, int64_t batch,
@@ -169,31 +230,40 @@ gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, in
         return gn_fail(ctx, GERNE_EUSAGE, "a batch of %lld samples cannot be run",
                        (long long)batch);
     gn_program *p;
-    gn_device *device = graph->device;
     GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a program", &p));
-    *p = (gn_program){.device = device,
+    *p = (gn_program){.device = graph->device,
                       .graph = graph,
                       .store = store,
                       .batch = batch,
+                      .tokens = 1,
                       .mode = mode,
+                      .owns_memory = true,
                       .output = -1,
                       .output_gradient = -1};
-    bool native_bf16 = gn_device_precision(device) == GN_BF16 && !gn_device_emulates(device);
-    gn_compiler c = {
-        .maker = {.ctx = ctx, .device = device, .graph = graph, .batch = batch},
-        .program = p,
-        .type = native_bf16 ? GN_BFLOAT16 : GN_FLOAT32,
-        .parameter_base = part->first,
-    };
-    gerne_status status = compile(&c, input_gradients);
-    gn_maker_close(&c.maker);
-    gn_free(c.values);
-    if (status != GERNE_OK) {
-        gn_program_close(p);
-        return status;
-    }
-    *out = p;
-    return GERNE_OK;
+    return make(ctx, p, part, input_gradients, out);
+}
+
+gerne_status gn_program_new_packed(gerne_ctx *ctx, gn_graph *graph, gn_store *store, int64_t batch,
+                                   int64_t tokens, gn_mode mode, gn_memory *memory,
+                                   gn_program **out)
+{
+    *out = NULL;
+    const gn_part *part = part_of(store, graph);
+    if (!part || batch < 1 || tokens < 1 || batch > INT32_MAX || tokens > INT32_MAX)
+        return gn_fail(ctx, GERNE_EUSAGE, "a batch of %lld samples of %lld tokens cannot be run",
+                       (long long)batch, (long long)tokens);
+    gn_program *p;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a program", &p));
+    *p = (gn_program){.device = graph->device,
+                      .graph = graph,
+                      .store = store,
+                      .batch = batch,
+                      .tokens = tokens,
+                      .mode = mode,
+                      .memory = memory,
+                      .output = -1,
+                      .output_gradient = -1};
+    return make(ctx, p, part, false, out);
 }
 
 void gn_program_close(gn_program *p)
@@ -206,7 +276,8 @@ void gn_program_close(gn_program *p)
     gn_free(p->tensors);
     gn_free(p->buffers);
     gn_free(p->inputs);
-    gn_free(p->memory);
+    if (p->owns_memory)
+        gn_memory_close(p->memory);
     gn_free(p);
 }
 
@@ -215,6 +286,9 @@ void gn_program_close(gn_program *p)
 static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, gn_when skip,
                         bool products_only)
 {
+    if (p->bound != p->memory->bytes)
+        GN_TRY(bind_all(ctx, p));
+    p->failed = false;
     for (size_t i = from; i < to; i++) {
         const gn_call *call = &p->calls[i];
         if (call->when == skip || (products_only && !call->is_product))
@@ -224,6 +298,8 @@ static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, g
         else
             GN_TRY(gn_primitive_start(ctx, call->primitive));
     }
+    if (p->failed)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory for a kernel");
     return gn_primitives_wait(ctx, p->device);
 }
 

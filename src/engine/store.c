@@ -39,7 +39,10 @@ static gerne_status add_part(gn_maker *m, gn_store *store, int index)
         size_t *end = trained ? &store->size : &store->statistics_size;
         stored->parameter.graph = index;
         stored->offset = *end;
-        *end += (floats + 15) / 16 * 16; /* every parameter starts on a cache line */
+        if (stored->parameter.joined)
+            stored->offset = stored[-1].offset + stored[-1].description->size / sizeof(float);
+        /* Every other parameter starts on a cache line. */
+        *end = (stored->offset + floats + 15) / 16 * 16;
     }
     part->size = store->size - part->start;
     return GERNE_OK;
@@ -65,7 +68,11 @@ static gerne_status build(gerne_ctx *ctx, gn_store *store, gn_graph *const *grap
     GN_TRY(gn_alloc(ctx, (size_t)store->part_count, sizeof *store->parts, "parameters",
                     &store->parts));
     for (int g = 0; g < store->part_count; g++) {
-        gn_maker maker = {.ctx = ctx, .device = store->device, .graph = graphs[g], .batch = batch};
+        gn_maker maker = {.ctx = ctx,
+                          .device = store->device,
+                          .graph = graphs[g],
+                          .batch = batch,
+                          .tokens = batch};
         gerne_status status = add_part(&maker, store, g);
         gn_maker_close(&maker);
         GN_TRY(status);
@@ -138,6 +145,18 @@ gn_block gn_store_part(const gn_store *store, int graph)
 {
     const gn_part *part = &store->parts[graph];
     return (gn_block){store->values + part->start, store->gradients + part->start, part->size};
+}
+
+gn_block gn_store_unfrozen(const gn_store *store)
+{
+    size_t start = 0; /* only a prefix of the first graph is ever frozen */
+    for (size_t i = 0; i < store->parts[0].graph->frozen_parameters; i++) {
+        const gn_stored *stored = &store->parameters[i];
+        size_t end = stored->offset + stored->description->size / sizeof(float);
+        if (gn_is_trained(stored->parameter.role))
+            start = (end + 15) / 16 * 16;
+    }
+    return (gn_block){store->values + start, store->gradients + start, store->size - start};
 }
 
 gn_block gn_store_parameter_block(const gn_store *store, int index)

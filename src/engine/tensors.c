@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+int64_t gn_rows_of(const gn_maker *m, const gn_node *node)
+{
+    return node->packed ? m->tokens : m->batch;
+}
+
 gerne_status gn_describe_value(gn_compiler *c, const gn_node *node, gn_type type,
                                const gn_description **out)
 {
     int64_t dims[GN_DIMS_MAX];
     memcpy(dims, node->dims, sizeof dims);
-    dims[0] = c->program->batch;
+    dims[0] = gn_rows_of(&c->maker, node);
     return gn_describe(&c->maker, type, node->ndims, dims, GN_PLAIN_ORDER, out);
 }
 
@@ -88,8 +93,30 @@ gerne_status gn_reshape(gn_compiler *c, int tensor, const gn_description *wanted
     return plain == wanted ? GERNE_OK : gn_alias_tensor(c, *out, wanted, out);
 }
 
+gerne_status gn_as_floats(gn_compiler *c, const gn_node *node, int tensor, int *out)
+{
+    const gn_description *plain;
+    GN_TRY(gn_describe_value(c, node, GN_FLOAT32, &plain));
+    return gn_in_layout(c, tensor, plain, out);
+}
+
+gerne_status gn_new_floats(gn_compiler *c, const gn_node *node, int *out)
+{
+    const gn_description *plain;
+    GN_TRY(gn_describe_value(c, node, GN_FLOAT32, &plain));
+    return gn_new_tensor(c, plain, out);
+}
+
+gerne_status gn_from_floats(gn_compiler *c, const gn_node *node, int floats, int *out)
+{
+    const gn_description *wanted;
+    GN_TRY(gn_describe_value(c, node, c->type, &wanted));
+    GN_TRY(gn_settle(c, floats));
+    return gn_in_layout(c, floats, wanted, out);
+}
+
 void *gn_tensor_data(const gn_program *program, int tensor)
 {
     const gn_buffer *buffer = &program->buffers[program->tensors[tensor].buffer];
-    return buffer->fixed ? buffer->fixed : program->memory + buffer->offset;
+    return buffer->fixed ? buffer->fixed : program->memory->bytes + buffer->offset;
 }

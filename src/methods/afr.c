@@ -316,10 +316,25 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_set_head(run, 0, state->head.weights, state->head.bias);
 }
 
+static const char description[] =
+    "Automatic feature reweighting: ERM trains the network on a part of the training split. On the "
+    "rest, the fraction held_out of every class, its head is fine-tuned by full-batch gradient "
+    "descent, and samples weigh more the less probable the first model finds their class.\n\n"
+    "    w_i = exp(-gamma p_i[y_i]) / n_(y_i),  then w <- w / sum_j w_j\n"
+    "    L   = sum_i w_i CE_i + lambda (|W - W_0|^2 + |b - b_0|^2)\n\n"
+    "p is that of the first model and n_y counts held-out samples; the fit starts from the head "
+    "(W_0, b_0) of the first model. refit_steps and refit_lr set its length and learning rate; "
+    "gradients are clipped to norm 1. A larger gamma favours hard samples, a larger lambda keeps "
+    "the head near its start. It assumes that ERM learns useful features for all groups and is "
+    "unsure where the shortcut fails. Attributes are not used in training, but those of the "
+    "validation split help to choose gamma and lambda: use it when only that split has them.";
+
 const gn_method gn_method_afr = {
     .name = "afr",
     .paper = "Qiu et al. 2023",
-    .summary = "ERM, then its head is fine-tuned on held-out samples that it was unsure of",
+    .title = "Simple and Fast Group Robustness by Automatic Feature Reweighting",
+    .summary = "fine-tunes the head of an ERM network on hard, held-out samples",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

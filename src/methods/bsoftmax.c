@@ -54,10 +54,21 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+static const char description[] =
+    "Balanced softmax: in training every logit is raised by the logarithm of the size of its "
+    "class, so that the network itself need not favour frequent classes. Batches are uniform.\n\n"
+    "    z'_k = z_k + log n_k\n"
+    "    L = mean CE(z'_i, y_i);  prediction: argmax z\n\n"
+    "It corrects for classes of different sizes and looks at nothing else: attributes are not "
+    "used, even where they are known, and with classes of equal size it is ERM. Use it as a "
+    "baseline, or where the rare groups are rare classes.";
+
 const gn_method gn_method_bsoftmax = {
     .name = "bsoftmax",
     .paper = "Ren et al. 2020",
-    .summary = "raises logits by the log sizes of the classes while it trains",
+    .title = "Balanced Meta-Softmax for Long-Tailed Visual Recognition",
+    .summary = "adds the logarithms of the class sizes to the logits in training",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .state_size = sizeof(bsoftmax_state),
     .plain_batches = true,

@@ -34,14 +34,15 @@ static const gn_option options[] = {
      .flags = GN_TUNABLE,
      .help = "weight decay of the first model, as a multiple of train.weight_decay"},
     {"m", GN_INT, OPTION(m), .fallback = "17", .min = 1, .max = 1e6, .flags = GN_TUNABLE,
-     .help = "anchors, positives, negatives and easy negatives of a unit; less where a set of "
-             "positives or negatives is smaller"},
+     .help = "anchors, positives, negatives and easy negatives of a unit, each; reduced to the "
+             "smallest "
+             "set of positives or negatives"},
     {"tau", GN_REAL, OPTION(tau), .fallback = "0.1", .min = 0, .max = 1e3,
      .flags = GN_TUNABLE | GN_OPEN_MIN, .help = "temperature of the contrastive loss"},
     {"lambda", GN_REAL, OPTION(lambda), .fallback = "0.75", .min = 0, .max = 1, .flags = GN_TUNABLE,
-     .help = "weight of the contrastive loss; the rest is cross-entropy's"},
+     .help = "weight of the contrastive loss; that of the cross-entropy is 1 - lambda"},
     {"units", GN_INT, OPTION(units), .fallback = "0", .min = 0, .max = 1e6,
-     .help = "units of a step (the paper: 32); 0: as many as train.batch has room for"},
+     .help = "units of a step (the paper: 32); 0: as many as fit train.batch"},
 };
 
 /* Lists of samples, one after the other: list s is items[starts[s]..starts[s+1]). */
@@ -129,11 +130,11 @@ static gerne_status check_sets(gn_run *run)
         for (size_t j = 0; j < sizeof needed / sizeof needed[0]; j++) {
             size_t size = size_of(needed[j].l, s);
             if (size == 0) {
-                gn_fail(run->ctx, GERNE_EDATA, "cnc: no shortcut found in class %s: %s",
+                gn_fail(run->ctx, GERNE_ENOTHING, "cnc: no shortcut found in class %s: %s",
                         gn_class_text(run->groups, s, text), needed[j].what);
                 gn_hint(run->ctx, "train the first model shorter or longer (--method.first_epochs, "
                                   "--method.first_decay)");
-                return GERNE_EDATA;
+                return GERNE_ENOTHING;
             }
             if (j > 0 && size < state->m)
                 state->m = size;
@@ -301,10 +302,34 @@ static gerne_status finish(gn_run *run)
     return gn_predict_set(run, 0, GN_SET_VALIDATION, state->slices + run->n);
 }
 
+static const char description[] =
+    "Correct-n-contrast: a first model is trained briefly by ERM; the class s that it predicts is "
+    "the slice of a sample. A second network learns features that are alike within a class, across "
+    "slices, and unlike between classes, within a slice. A step consists of units of 4 m samples: "
+    "anchors (class s, slice s), positives (class s, other slices), negatives (other classes, "
+    "slice s) and easy negatives (anchors of the slice of the first positive).\n\n"
+    "    c(u, P, N) = -1/m sum_(p in P) log( e(u, p) / sum_(v in P or N) e(u, v) )\n"
+    "    e(u, v)    = exp(cos(u, v) / tau),  of the features before the head\n"
+    "    L = lambda (c(first anchor, positives, negatives)\n"
+    "                + c(first positive, anchors, easy negatives))\n"
+    "        + (1 - lambda) mean CE over the unit\n\n"
+    "first_epochs and first_decay should give a first model that relies on the shortcut. Every "
+    "class needs samples that it classifies correctly and samples that it does not, and samples of "
+    "other classes that it takes for it; otherwise the run fails and names the class. m is reduced "
+    "to the smallest of these sets, with a warning. units is the number of units in a step; 0 "
+    "takes as many as fit train.batch. Slices are predictions, as in the paper's text; its code "
+    "clusters features. The paper trains with model.bn frozen; with a frozen body only the "
+    "cross-entropy acts. Use it when no attributes are known and the first model makes enough "
+    "errors. Attributes are not used in training, and select.metric bias_wga or bias_gba needs "
+    "none in validation.";
+
 const gn_method gn_method_cnc = {
     .name = "cnc",
     .paper = "Zhang et al. 2022",
-    .summary = "contrasts what a first model confuses: same class alike, same mistake apart",
+    .title = "Correct-N-Contrast: A Contrastive Approach for Improving Robustness to Spurious "
+             "Correlations",
+    .summary = "contrasts samples that a first model confuses",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

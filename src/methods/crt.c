@@ -71,10 +71,24 @@ static gerne_status step_reweight(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_weighted_step(run, batch);
 }
 
+static const char crt_description[] =
+    "Classifier retraining: stage 'erm' trains the whole network by ERM and keeps the last "
+    "checkpoint. Stage 'head' keeps its body and trains a fresh head, every sample of a batch "
+    "being drawn from a group chosen uniformly.\n\n"
+    "    erm:   L = mean CE_i,  shuffled epochs\n"
+    "    head:  P(i) = 1 / (G n_g(i)),  L = mean CE_i,  body fixed\n\n"
+    "It assumes that ERM learns useful features for all groups and that only the head relies on "
+    "the shortcut. Both stages have the length and the learning rate of the run; in the second the "
+    "body is in inference mode. Use it when attributes are known and training the body with "
+    "balanced groups overfits. With unknown attributes the groups are those of method.estimator; "
+    "without one classes are balanced.";
+
 const gn_method gn_method_crt = {
     .name = "crt",
     .paper = "Kang et al. 2020",
-    .summary = "ERM, then a fresh head on its features with group-balanced batches",
+    .title = "Decoupling Representation and Classifier for Long-Tailed Recognition",
+    .summary = "retrains the head of an ERM network on group-balanced batches",
+    .description = crt_description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .state_size = sizeof(crt_state),
     .plain_batches = true,
@@ -84,10 +98,24 @@ const gn_method gn_method_crt = {
     .step = step,
 };
 
+static const char reweight_crt_description[] =
+    "Classifier retraining as in crt, but the second stage draws uniform batches and weights "
+    "samples by the inverse size of their group, as reweight does.\n\n"
+    "    erm:   L = mean CE_i,  shuffled epochs\n"
+    "    head:  L = mean w_g(i) CE_i,  body fixed\n"
+    "    w_g = G r_g / sum_h r_h,  r_g = 1 / n_g  (0 for an empty group)\n\n"
+    "It assumes that ERM learns useful features for all groups and that only the head relies on "
+    "the shortcut. Use it as crt, with weights in place of repeated samples. Both stages have the "
+    "length and the learning rate of the run. The weights have mean 1 over the groups, not over "
+    "the samples, so that sgd may need a larger learning rate. With unknown attributes the groups "
+    "are those of method.estimator; without one weights are by class size.";
+
 const gn_method gn_method_reweight_crt = {
     .name = "reweight_crt",
     .paper = "Kang et al. 2020",
-    .summary = "ERM, then a fresh head on its features with groups weighted by inverse size",
+    .title = "Decoupling Representation and Classifier for Long-Tailed Recognition",
+    .summary = "retrains the head of an ERM network with weights by group size",
+    .description = reweight_crt_description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .state_size = sizeof(crt_state),
     .plain_batches = true,

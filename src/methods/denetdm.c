@@ -132,7 +132,7 @@ static int stages(const gn_run *run, gn_stage *list)
 {
     const denetdm_options *given = run->options;
     gn_model_options shallow = shallow_of(run), deep = deep_of(run);
-    deep.freeze = GN_FREEZE_HEAD; /* it has no part in the sum */
+    deep.freeze = "head"; /* it has no part in the sum */
     list[0] = (gn_stage){.name = "pair",
                          .lr_factor = 1,
                          .decay_factor = 1,
@@ -298,10 +298,30 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return run->stage_index == 0 ? step_pair(run, batch) : step_main(run, batch);
 }
 
+static const char description[] =
+    "Network depth modulation, from the observation that deep networks take up a shortcut sooner "
+    "than shallow ones. In stage 'pair' a shallow body s and a deep body d are trained as one, "
+    "their features added before a common head. In stage 'main' a body of the configured network "
+    "takes the place of the shallow one beside the deep one, which is fixed now, and also learns "
+    "from the logits of the shallow one.\n\n"
+    "    pair:  L = mean CE(W (s(x_i) + d(x_i)) + b, y_i)\n"
+    "    main:  L = w_p mean CE(W (f(x_i) + d(x_i)) + b, y_i)\n"
+    "               + w_d T^2 mean sum_k -softmax(z_s / T)_k log softmax(z / T)_k\n"
+    "    z = W f(x) + b predicts;  z_s: s and the head at the end of stage pair\n\n"
+    "shallow, shallow_hidden, deep and deep_hidden set the two bodies of the first stage; all "
+    "three bodies need features of the same width. first_epochs is the length of stage pair, "
+    "second_lr and second_decay are the learning rate and weight decay of stage main relative to "
+    "the configured ones, temperature is T, and w_d = 0 omits the distillation. compat_bn_moves "
+    "repeats the authors' code, in which the fixed deep body keeps updating its BatchNorm "
+    "statistics. Attributes are not used in training. Use it for networks trained from scratch, "
+    "with model.freeze none.";
+
 const gn_method gn_method_denetdm = {
     .name = "denetdm",
-    .paper = "Vadakkeeveetil Sreelatha et al. 2024",
-    .summary = "a deep body takes the bias beside a shallow one, which teaches the network",
+    .paper = "Sreelatha et al. 2024",
+    .title = "DeNetDM: Debiasing by Network Depth Modulation",
+    .summary = "lets a deep body absorb the bias and learns from a shallow one",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -243,10 +243,28 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, BIAS);
 }
 
+static const char description[] =
+    "Disentangled feature augmentation: an intrinsic and a bias encoder, two copies of the body, "
+    "give features z_i and z_b, and both classifiers see them side by side. As in lff, the bias "
+    "classifier learns what is easy and the intrinsic one what the other finds hard, each training "
+    "its own encoder only. Later the samples of a batch swap their bias features, which breaks the "
+    "correlation with the class.\n\n"
+    "    L_dis  = mean w CE(C_i[z_i; z_b], y) + lambda_dis mean GCE(C_b[z_i; z_b], y)\n"
+    "    L_swap = mean w CE(C_i[z_i; z'_b], y)\n"
+    "             + lambda_swap_b mean GCE(C_b[z_i; z'_b], y')\n"
+    "    L      = L_dis, and L_dis + lambda_swap L_swap after swap_share of all steps\n"
+    "    z'_b, y': of another sample of the batch;  prediction: argmax C_i[z_i; z_b]\n\n"
+    "w and GCE are those of lff, with rho the decay of the running means and q the exponent. From "
+    "the first swap on the learning rate is multiplied by lr_gamma every lr_share of all steps. It "
+    "assumes that the shortcut is learned faster than the class. Attributes are not used in "
+    "training. Use it when no attributes are known and the body is trained (model.freeze none).";
+
 const gn_method gn_method_dfa = {
     .name = "dfa",
     .paper = "Lee et al. 2021",
-    .summary = "two encoders, of what is easy and of the rest, whose features samples swap",
+    .title = "Learning Debiased Representation via Disentangled Feature Augmentation",
+    .summary = "separates intrinsic from bias features and swaps the latter between samples",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

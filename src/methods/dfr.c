@@ -57,9 +57,16 @@ static gerne_status refuse_group(gn_run *run, uint32_t y, uint32_t a, uint64_t c
             given->split == ON_VALIDATION ? "validation" : "training",
             gn_group_text(run->groups, y, a, name), (unsigned long long)count, least);
     gn_hint(run->ctx, "%suse --method.split %s, or put more samples of it there",
-            run->attributes > 1 ? "use --method.attributes unknown to balance classes instead, "
-                                : "",
+            run->attributes > 1 ? "balance classes instead with --method.attributes unknown, " : "",
             given->split == ON_VALIDATION ? "train" : "val");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status refuse_split(gn_run *run)
+{
+    gn_fail(run->ctx, GERNE_EUSAGE,
+            "dfr fits the head to the validation split, but the data has none");
+    gn_hint(run->ctx, "hold out samples with --data.val N, or use --method.split train");
     return GERNE_EUSAGE;
 }
 
@@ -69,8 +76,15 @@ static gerne_status check(gn_run *run)
     bool on_validation = given->split == ON_VALIDATION;
     gn_labelled split = gn_run_labelled(run, on_validation ? GN_SET_VALIDATION : GN_SET_TRAIN);
     size_t least = given->variant == ORIGINAL ? 2 : 1; /* one for each half */
-    if (split.n == 0 || run->estimator)
-        return GERNE_OK; /* told elsewhere, or not known yet */
+    if (split.n == 0)
+        return refuse_split(run);
+    if (run->estimator && on_validation)
+        gn_warn(run->ctx,
+                "dfr: estimator '%s' finds groups of the training split; in the validation split, "
+                "to which the head is fitted, classes are balanced (method.split val)",
+                run->estimator->name);
+    if (run->estimator)
+        return GERNE_OK; /* sizes are not known yet */
     for (uint32_t y = 0; y < run->classes; y++)
         for (uint32_t a = 0; a < split.attributes; a++) {
             uint64_t count = 0;
@@ -198,11 +212,33 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return given->variant == ORIGINAL ? refit(run) : penalized_step(run, batch);
 }
 
+static const char description[] =
+    "Deep feature reweighting: stage 'erm' trains the network by ERM and keeps the last "
+    "checkpoint; then its head is fitted to a group-balanced subset of the validation split, on "
+    "features that stay as they are.\n\n"
+    "    original:     minimise |w|_1 + C sum_i log(1 + exp(-t_i w.x_i)),  t_i = +-1,\n"
+    "                  and average over balanced subsets\n"
+    "    subpopbench:  L = mean CE_i + rho |W|_1,  on one balanced subset\n\n"
+    "The original variant standardises features by the training split and fits L1 logistic "
+    "regressions (one against the rest for more than two classes). C, from 1, 0.7, 0.3, 0.1, 0.07, "
+    "0.03 and 0.01, is the one with the best worst-group accuracy on one half of the split after a "
+    "fit to the other; then repeats regressions (0: 20 on val, 10 on train), each on a subset of "
+    "its own, are averaged. The subpopbench variant trains a fresh head with the optimiser of the "
+    "run. With split train the head is fitted to the training split, whose attributes are then "
+    "needed. It assumes that ERM learns useful features for all groups. Use it when the validation "
+    "split has attributes and every group in it some samples. The checkpoint is selected on the "
+    "samples that the head was fitted to, so trust the test split rather than validation. With "
+    "unknown attributes the classes of the validation split are balanced; the groups of "
+    "method.estimator serve split train alone.";
+
 const gn_method gn_method_dfr = {
     .name = "dfr",
     .paper = "Kirichenko et al. 2023",
-    .summary = "ERM, then its head is fitted anew to group-balanced validation samples",
+    .title = "Last Layer Re-Training is Sufficient for Robustness to Spurious Correlations",
+    .summary = "refits the head of an ERM network to group-balanced validation data",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
+    .validation = GN_VALIDATION_FITS_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(dfr_options),

@@ -50,10 +50,22 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
     return gn_plain_step(run, batches);
 }
 
+static const char description[] =
+    "Empirical risk minimisation: the mean cross-entropy of shuffled batches. Use it as the "
+    "baseline that other methods are compared with.\n\n"
+    "    L = mean CE_i\n\n"
+    "It assumes that new data are distributed like the training data. Where an attribute predicts "
+    "the class in training, the network relies on the attribute and fails on the groups that "
+    "contradict it. With balance class, batches have equally many samples of every class, drawn "
+    "uniformly inside the class, which is gerne with beta = -1. Attributes are not used in "
+    "training.";
+
 const gn_method gn_method_erm = {
     .name = "erm",
     .paper = "Vapnik 1991",
+    .title = "Principles of Risk Minimization for Learning Theory",
     .summary = "minimises the average training loss (baseline)",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

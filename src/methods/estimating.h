@@ -8,6 +8,8 @@
 
 #include "methods/method.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 typedef struct gn_estimator_budget {
     double epochs, lr;
 } gn_estimator_budget;
@@ -25,7 +27,8 @@ typedef struct gn_estimator_budget {
     {                                                                                              \
         "estimator_lr", GN_REAL, offsetof(type, budget.lr),                                        \
             .fallback = "1", .min = 0, .max = 1e6, .flags = GN_TUNABLE | GN_OPEN_MIN,              \
-            .help = "attributes unknown: times train.lr is the estimator's learning rate"          \
+            .help =                                                                                \
+                "attributes unknown: learning rate of the estimator, as a multiple of train.lr"    \
     }
 
 /* A stage with that budget, one network, whose last weights count. */
@@ -50,5 +53,7 @@ GERNE_CHECKED gerne_status gn_cells_of_table(gn_run *run, gn_val_cells kind, con
 
 /* The hook attributes_found of estimators with two. */
 uint32_t gn_finds_two(const gn_run *run);
+
+#pragma GCC visibility pop
 
 #endif

@@ -46,7 +46,8 @@ static int stages(const gn_run *run, gn_stage *list)
                          .networks = 1,
                          .keep = GN_KEEP_BALANCED_ACC,
                          .table = "scores",
-                         .from = given->biased};
+                         .from = given->biased,
+                         .from_key = "method.biased"};
     return 1;
 }
 
@@ -119,10 +120,26 @@ static gerne_status groups(gn_run *run)
     return gn_run_regroup(run, &(gn_grouping){a, PSEUDO_ATTRIBUTES, names, minority});
 }
 
+static const char description[] =
+    "Algorithm 2 of GERNE: a biased model is trained on class-balanced batches with a tenth of the "
+    "learning rate and twice the weight decay, as long as the run, and its checkpoint with the "
+    "best class-balanced validation accuracy is kept. In every class the fraction t of the "
+    "training samples whose class it finds least probable becomes attribute 'hard', the rest "
+    "'easy'.\n\n"
+    "    hard: the max(1, floor(t n_y)) samples of class y with the lowest p_i[y_i]\n\n"
+    "It assumes that the biased model learns the shortcut and is unsure where it fails. Use it "
+    "when the fraction of minority samples is roughly known: t should be near it; t_rounding ceil "
+    "rounds up instead. Since t sets the group sizes, the bounds of beta are known, and checked, "
+    "before training. The scores are kept in the run directory (scores.ckpt) and in the cache: "
+    "runs that differ only in options of method and select reuse them, and biased names a run to "
+    "take them from. select.metric bias_wga and bias_gba are available.";
+
 const gn_method gn_estimator_biased = {
     .name = "biased",
-    .paper = "GERNE, ICCV 2025",
+    .paper = "Asaad et al. 2025",
+    .title = "Gradient Extrapolation for Debiased Representation Learning",
     .summary = "the samples of each class that a biased model finds hardest",
+    .description = description,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(biased_options),

@@ -70,10 +70,22 @@ static gerne_status groups(gn_run *run)
     return gn_regroup_in_two(run, right, names);
 }
 
+static const char description[] =
+    "The error set of just train twice as groups: a model is trained briefly by ERM; training and "
+    "validation samples that it misclassifies have attribute 'wrong', the others 'right'.\n\n"
+    "    a_i = wrong if argmax z_i != y_i, else right\n\n"
+    "It assumes that the model errs where the shortcut fails. Use it as the cheapest estimator. "
+    "estimator_epochs decides: too short, and the errors are arbitrary; too long, and there are "
+    "none; estimator_lr is the learning rate relative to train.lr. A class without errors, or with "
+    "nothing else, ends the run with an error that names it. select.metric inferred_wga, "
+    "inferred_gba, bias_wga and bias_gba are available.";
+
 const gn_method gn_estimator_jtt = {
     .name = "jtt",
     .paper = "Liu et al. 2021",
-    .summary = "the samples that a briefly trained model gets wrong",
+    .title = "Just Train Twice: Improving Group Robustness without Training Group Information",
+    .summary = "the samples that a briefly trained model misclassifies",
+    .description = description,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(jtt_options),

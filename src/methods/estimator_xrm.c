@@ -215,10 +215,28 @@ static gerne_status groups(gn_run *run)
     return gn_regroup_in_two(run, table.right, names);
 }
 
+static const char description[] =
+    "Cross risk minimisation: two networks are trained, each on a random half of the training "
+    "samples. The class that the network not trained on a sample is confident of may replace the "
+    "label, so that both networks come to rely on the shortcut and to fail, on samples that they "
+    "have not seen, where it fails.\n\n"
+    "    h_i, o_i: logits of the sample's own network and of the other one\n"
+    "    L = sum over classes k of mean CE(h_i, k) over samples with label k\n"
+    "    label_i <- argmax o_i with probability (max softmax(o_i) - 1/K) K / (K - 1)\n"
+    "    a_i = wrong if either network misclassifies the true y_i, else right\n\n"
+    "Labels are flipped after every step, and the share of flipped ones is logged at the end; "
+    "heads start from zero. estimator_epochs (0: as long as the run) and estimator_lr set its "
+    "budget; networks that learn too slowly flip labels that they do not know yet, and classes may "
+    "merge: the paper trains whole networks with adam, heads on features with sgd. Use it when "
+    "validation has no attributes either: its samples get groups as well, and select.metric "
+    "inferred_wga and inferred_gba are available.";
+
 const gn_method gn_estimator_xrm = {
     .name = "xrm",
     .paper = "Pezeshki et al. 2024",
-    .summary = "the samples that either of two networks, which lead each other astray, gets wrong",
+    .title = "Discovering Environments with XRM",
+    .summary = "the samples that either of two cross-trained networks misclassifies",
+    .description = description,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(xrm_options),

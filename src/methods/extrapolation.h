@@ -8,6 +8,8 @@
 
 #include "methods/weighted.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 typedef struct gn_extrapolation {
     const gerne_sampler *sampler;
     double beta;
@@ -36,5 +38,7 @@ GERNE_CHECKED gerne_status gn_extrapolation_limits(gerne_ctx *ctx, const gerne_g
  * so a mean well below zero says that L_b grows without bound, long before figures overflow. */
 GERNE_CHECKED gerne_status gn_extrapolation_watch(const gn_run *run, double mean_loss,
                                                   gn_text *warning);
+
+#pragma GCC visibility pop
 
 #endif

@@ -70,10 +70,21 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+static const char description[] =
+    "Focal loss: the cross-entropy of a sample is multiplied by a factor that vanishes as the "
+    "probability of its class approaches 1. Batches are uniform; the factor is differentiated "
+    "too.\n\n"
+    "    L = mean (1 - p_i[y_i])^gamma CE_i\n\n"
+    "gamma = 0 is ERM; the larger gamma, the less easy samples count. It knows no groups: it helps "
+    "as far as the samples of rare groups are the hard ones, and mislabelled samples gain weight "
+    "as well. Use it as a baseline. Attributes are not used in training.";
+
 const gn_method gn_method_focal = {
     .name = "focal",
     .paper = "Lin et al. 2017",
-    .summary = "counts samples less the easier they are",
+    .title = "Focal Loss for Dense Object Detection",
+    .summary = "gives less weight to samples that are already classified well",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -108,10 +108,34 @@ static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
                            : "");
 }
 
+static const char description[] =
+    "Every step draws two batches, each with equally many samples of every class: a biased one, in "
+    "which attributes occur as in the data, and a less biased one, which c moves towards equal "
+    "groups. The network is updated with the loss extrapolated from the biased batch to the less "
+    "biased one and beyond it.\n\n"
+    "    p_b(a|y)   = alpha = n_g / n_y                    biased batch\n"
+    "    p_lb(a|y)  = alpha + c (1/A - alpha)              less biased batch\n"
+    "    L_ext      = L_lb + beta (L_lb - L_b)             L: mean CE of a batch\n"
+    "    p_ext(a|y) = alpha + c (1 + beta) (1/A - alpha)   weight of a group in L_ext\n\n"
+    "Here A counts the attributes that occur in the class. beta = -1 is class-balanced ERM, c = 1 "
+    "with beta = 0 is resampling, beta = 1/c - 1 gives all groups of a class the same weight on "
+    "average, and a larger beta favours the small ones. Above the upper bound of beta, which "
+    "'gerne bounds' prints, the largest group has a negative weight and its loss grows without "
+    "bound: such values are refused unless beyond_bounds is set. share_majority lets the two "
+    "batches share samples, which lowers the variance of the update; with rounding round the "
+    "numbers of samples per group are rounded instead of being exact on average. It assumes that "
+    "every group that matters has samples. Use it when attributes are known, or can be estimated, "
+    "and some groups are rare.\n\n"
+    "With unknown attributes the groups come from an estimator, by default biased (algorithm 2 of "
+    "the paper), and beta may exceed its bound until the largest group has weight -0.25. With "
+    "estimator none every class is one group, and beta changes only the variance.";
+
 const gn_method gn_method_gerne = {
     .name = "gerne",
-    .paper = "GERNE, ICCV 2025",
+    .paper = "Asaad et al. 2025",
+    .title = "Gradient Extrapolation for Debiased Representation Learning",
     .summary = "extrapolates the gradients of a biased and a less biased batch",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .default_estimator = "biased",
     .options = options,

@@ -40,7 +40,7 @@ gerne_status gn_group_weights(gn_run *run, const gn_weighting *weighting, double
     }
     if (!(largest > 0))
         return gn_fail(run->ctx, GERNE_EUSAGE,
-                       "method.b = %g: b^n is lost beside 1 for every group, so "
+                       "method.b = %g: 1 - b^n rounds to 1 for every group, so "
                        "method.compat_cb_underflow gives all of them weight 0",
                        weighting->b);
     gn_normalize_weights(weights, groups);

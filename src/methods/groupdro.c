@@ -114,10 +114,28 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+static const char description[] =
+    "Minimises the loss of the worst group: weights q of the groups grow exponentially with their "
+    "losses, and the network is updated on the weighted sum.\n\n"
+    "    l_g = mean CE of the samples of group g in the batch\n"
+    "    q_g <- q_g exp(eta l_g),  then q <- q / sum_h q_h\n"
+    "    L   = sum_g q_g l_g\n\n"
+    "The original variant draws every sample of a batch from a random group, starts from q = 1/G "
+    "and adds adjustment / sqrt(n_g) to the losses in the update of q, in favour of small groups. "
+    "The subpopbench variant draws uniform batches, starts from q = 1 and updates q only for the "
+    "groups in the batch. eta is the step size of q. Use it when attributes are known and the "
+    "worst group is what counts. A network that can fit every training sample needs strong weight "
+    "decay or early stopping: once all training losses vanish, q no longer tells the groups apart. "
+    "With unknown attributes the groups are those of method.estimator; without one it is DRO over "
+    "classes.";
+
 const gn_method gn_method_groupdro = {
     .name = "groupdro",
     .paper = "Sagawa et al. 2020",
+    .title = "Distributionally Robust Neural Networks for Group Shifts: On the Importance of "
+             "Regularization for Worst-Case Generalization",
     .summary = "upweights the groups with the highest loss",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

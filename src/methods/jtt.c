@@ -1,6 +1,7 @@
 /* jtt.c - just train twice: what a briefly trained model gets wrong counts more in a second run. */
 #include <string.h>
 
+#include "debias/groups.h"
 #include "methods/rules.h"
 #include "methods/weighted.h"
 
@@ -118,6 +119,33 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+/* Without any error the second stage would be ERM once more. */
+static gerne_status check_errors(gn_run *run, size_t count)
+{
+    const jtt_state *state = run->state;
+    char text[GN_GROUP_TEXT];
+    if (count == 0) {
+        gn_fail(run->ctx, GERNE_ENOTHING,
+                "jtt: the first model classifies all %zu training samples correctly, so there is "
+                "nothing to upweight",
+                run->n);
+        gn_hint(run->ctx, "train the first model for a shorter time (--method.first_epochs, "
+                          "--method.first_share)");
+        return GERNE_ENOTHING;
+    }
+    for (uint32_t y = 0; y < run->classes; y++) {
+        bool found = false;
+        for (size_t i = 0; i < run->n && !found; i++)
+            found = run->y[i] == (int32_t)y && state->errors[i] != 0;
+        if (!found)
+            gn_warn(run->ctx,
+                    "jtt: the first model classifies all samples of class %s correctly, so none "
+                    "of them is upweighted",
+                    gn_class_text(run->groups, y, text));
+    }
+    return GERNE_OK;
+}
+
 static gerne_status finish(gn_run *run)
 {
     jtt_state *state = run->state;
@@ -131,14 +159,29 @@ static gerne_status finish(gn_run *run)
         state->errors[list[i]] = 1;
     gn_log(run->ctx, GERNE_LOG_INFO,
            "jtt: the first model misclassifies %zu of %zu training samples", count, run->n);
-    return GERNE_OK;
+    return check_errors(run, count);
 }
+
+static const char description[] =
+    "Just train twice: a first model is trained briefly by ERM. The training samples that it "
+    "misclassifies, its error set E, count more when a second model is trained from scratch.\n\n"
+    "    E = { i : argmax z_i != y_i } under the first model\n"
+    "    original:     L = mean CE_i,  with lambda extra copies of the samples in E\n"
+    "    subpopbench:  L = mean w_i CE_i,  w_i = lambda for samples in E, else 1\n\n"
+    "In the original variant the first model is trained for first_epochs and epochs are shuffled; "
+    "in the subpopbench variant it takes the fraction first_share of all steps, and batches are "
+    "uniform. This length matters most: too short, and the errors are arbitrary; too long, and "
+    "there are none. Without any error the run fails; a class without errors gives a warning. It "
+    "assumes that the first model errs where the shortcut fails. Attributes are not used in "
+    "training, but those of the validation split help to choose first_epochs and lambda: use it "
+    "when only that split has them.";
 
 const gn_method gn_method_jtt = {
     .name = "jtt",
     .paper = "Liu et al. 2021",
-    .summary = "trains twice; samples that the first model misclassifies count more in "
-               "the second",
+    .title = "Just Train Twice: Improving Group Robustness without Training Group Information",
+    .summary = "trains twice and upweights what the first model misclassifies",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -71,9 +71,10 @@ double gn_lc_strength(double t, double ramp)
     return 0.5 * exp(-5 * left * left);
 }
 
-void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
+bool gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
                     uint32_t *room)
 {
+    bool all = true;
     for (size_t c = 0; c < classes; c++) {
         size_t members = 0, conflicting = 0;
         for (size_t i = 0; i < view->count; i++)
@@ -82,11 +83,13 @@ void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, u
         for (size_t i = 0; !conflicting && i < view->count; i++)
             if ((size_t)view->y[i] == c)
                 room[members++] = (uint32_t)i;
+        all = all && members == 0;
         gn_random_shuffle(stream, room, members);
         for (size_t i = 0, m = 0; i < view->count; i++)
             if ((size_t)view->y[i] == c)
                 partners[i] = room[conflicting ? gn_random_below(stream, conflicting) : m++];
     }
+    return all;
 }
 
 float gn_lc_shift(float prior)
@@ -106,14 +109,16 @@ typedef struct lc_options {
 static const gn_option options[] = {
     {"table", GN_CHOICE, offsetof(lc_options, table), .fallback = "mv",
      .choices = "mv|batch|mv_batch",
-     .help = "how often classes share an attribute: running means over samples, means of the "
-             "batch, or running means of those"},
+     .help =
+         "how the table of classes and attributes is kept: running means over samples, means of "
+         "the batch, or running means of these"},
     {"columns", GN_CHOICE, offsetof(lc_options, columns), .fallback = "normalized",
      .choices = "normalized|raw|smooth",
-     .help = "the table's columns: summing to 1, as they are (the authors' C-MNIST), or divided "
-             "by their sum + 1e-4 (their CivilComments)"},
+     .help = "columns of the table: normalized to sum 1, raw (the authors' C-MNIST), or divided by "
+             "their "
+             "sum + 1e-4 (smooth, their CivilComments)"},
     {"alpha", GN_REAL, offsetof(lc_options, alpha), .fallback = "0.995", .min = 0, .max = 1,
-     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "memory of the table's running means"},
+     .flags = GN_TUNABLE | GN_OPEN_MAX, .help = "decay of the running means of the table"},
     {"tau", GN_REAL, offsetof(lc_options, tau), .fallback = "1", .min = 0, .max = 1e3,
      .flags = GN_TUNABLE | GN_OPEN_MIN, .help = "temperature of the biased network's softmax"},
     {"q", GN_REAL, offsetof(lc_options, q), .fallback = "0.7", .min = 0, .max = 1,
@@ -125,9 +130,10 @@ static const gn_option options[] = {
      .flags = GN_TUNABLE | GN_OPEN_MIN,
      .help = "learning rate of the biased network, as a multiple of train.lr"},
     {"mixup", GN_BOOL, offsetof(lc_options, mixup), .fallback = "true",
-     .help = "blend samples of a class with those that the biased network takes for another"},
+     .help = "group mix-up: mix each sample with one of its class that the biased network "
+             "misclassifies"},
     {"ramp", GN_INT, offsetof(lc_options, ramp), .fallback = "0", .min = 0, .max = 1e12,
-     .help = "steps until mix-up has its full strength; 0: from the start"},
+     .help = "steps until mix-up reaches its full strength; 0: full strength from the start"},
 };
 
 typedef struct lc_state {
@@ -139,6 +145,7 @@ typedef struct lc_state {
     float *shift, *shifted;
     uint32_t *partners, *room;
     gn_mixing mixing;
+    bool told; /* that a class had no sample to mix with */
 } lc_state;
 
 static int stages(const gn_run *run, gn_stage *list)
@@ -146,6 +153,12 @@ static int stages(const gn_run *run, gn_stage *list)
     (void)run;
     list[0] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 2};
     return 1;
+}
+
+static gerne_status check(gn_run *run)
+{
+    const lc_options *given = run->options;
+    return given->mixup ? gn_check_pairs(run) : GERNE_OK;
 }
 
 static gerne_status start(gn_run *run)
@@ -199,6 +212,16 @@ static double observe(const void *given, const gn_loss_part *part)
     return plain.evaluate(plain.terms, part);
 }
 
+static void tell(gn_run *run, bool all_have_partners)
+{
+    lc_state *state = run->state;
+    if (!all_have_partners && !state->told)
+        gn_log(run->ctx, GERNE_LOG_INFO,
+               "lc: the biased network misclassifies no sample of some class in a batch; the "
+               "samples of such a class are mixed among themselves");
+    state->told = state->told || !all_have_partners;
+}
+
 /* Pairs of group mix-up; without it every sample is its own partner. */
 static void pair_up(gn_run *run, int64_t k, const gn_lc_view *view)
 {
@@ -208,7 +231,7 @@ static void pair_up(gn_run *run, int64_t k, const gn_lc_view *view)
     double strength = given->mixup ? gn_lc_strength((double)k, (double)given->ramp) : 0;
     float share = (float)(1 - strength * (2 - gn_random_uniform(&stream)));
     if (given->mixup)
-        gn_lc_partners(view, run->classes, &stream, state->partners, state->room);
+        tell(run, gn_lc_partners(view, run->classes, &stream, state->partners, state->room));
     for (size_t i = 0; i < view->count; i++)
         state->mixing.pairs[i] = (gn_pair){
             .own = (uint32_t)i,
@@ -274,10 +297,32 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply_at(run, BIASED, given->biased_lr);
 }
 
+static const char description[] =
+    "Logit correction: the class that a biased network predicts stands for the attribute of a "
+    "sample. In training, the logits of the robust network are shifted by how the classes share "
+    "this attribute, so that it need not learn the shortcut. Group mix-up mixes each sample with "
+    "one of its class that the biased network misclassifies.\n\n"
+    "    f~ biased, f robust;  p~ = softmax(f~(x) / tau),  a_i = argmax p~_i\n"
+    "    T[y, a] = running mean of p~_i[y] over samples with y_i = y and a_i = a\n"
+    "    x' = lam x_i + (1 - lam) x_j,  D = lam T[., a_i] + (1 - lam) T[., a_j]\n"
+    "    L = mean CE(f(x') + log(D + 1e-4), y_i) + lambda_b mean GCE(f~(x_i), y_i)\n"
+    "    lam ~ U(1 - 2s, 1 - s),  s = 0.5 exp(-5 (1 - t / ramp)^2) in step t < ramp\n\n"
+    "GCE is the generalised cross-entropy of lff, with exponent q. T is updated sample by sample "
+    "with decay alpha (table mv), is the means of the batch (batch), or a running mean of these "
+    "(mv_batch); its columns are normalized to sum 1, taken raw (columns raw, the authors' "
+    "C-MNIST) or divided by their sum + 1e-4 (columns smooth, their CivilComments). biased_lr is "
+    "the learning rate of the biased network relative to train.lr; mixup false turns mix-up off. "
+    "Where paper and code of the authors differ, it follows the code. It assumes as many "
+    "attributes as classes, each of which goes with one class. Use it for such data, C-MNIST for "
+    "example, when no attributes are known. Attributes are not used in training. Every step trains "
+    "two networks.";
+
 const gn_method gn_method_lc = {
     .name = "lc",
     .paper = "Liu et al. 2023",
-    .summary = "corrects logits by how classes share what a biased twin sees; group mix-up",
+    .title = "Avoiding spurious correlations via logit correction",
+    .summary = "corrects logits by what a biased network, trained alongside, predicts",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
@@ -285,6 +330,7 @@ const gn_method gn_method_lc = {
     .state_size = sizeof(lc_state),
     .plain_batches = true,
     .stages = stages,
+    .check = check,
     .start = start,
     .plan = plan,
     .step = step,

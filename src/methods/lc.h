@@ -42,8 +42,9 @@ void gn_lc_column(const gn_lc_table *table, gn_lc_columns how, size_t a, float *
 double gn_lc_strength(double t, double ramp);
 
 /* The partner of each sample: of its class, drawn with replacement among those that the biased
- * network takes for another class; a permutation of the class where there are none. room[count]. */
-void gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
+ * network takes for another class; a permutation of the class where there are none, and then false.
+ * room[count]. */
+bool gn_lc_partners(const gn_lc_view *view, size_t classes, gn_stream *stream, uint32_t *partners,
                     uint32_t *room);
 
 /* What is added to the logit of a class with that prior: log(prior + 1e-4). */

@@ -87,10 +87,28 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, BIASED);
 }
 
+static const char description[] =
+    "Learning from failure: a biased network is trained to rely on what is easy to learn, by the "
+    "generalised cross-entropy; a second network, which predicts, is trained on the same batches "
+    "with more weight on the samples that the biased one finds hard.\n\n"
+    "    biased:    L_b = mean q p_i[y_i]^q CE_i       the factor has no gradient\n"
+    "    debiased:  L_d = mean w_i CE_i,  w_i = e_b / (e_b + e_d + 1e-8)\n"
+    "    e_b, e_d:  running means of the sample's CE under the two networks,\n"
+    "               each divided by the largest of its class\n\n"
+    "The original variant keeps a running mean for every training sample (rho times the old mean "
+    "plus 1 - rho times the loss; the loss itself on the first visit) and shuffles epochs; the "
+    "subpopbench variant puts the losses of the batch in their place and draws uniform batches. A "
+    "larger q makes the biased network concentrate more on easy samples. It assumes that the "
+    "shortcut is learned faster than the class, and that enough samples contradict it: with very "
+    "few of them it stays near ERM. Use it when no attributes are known. Attributes are not used "
+    "in training. Every step trains two networks.";
+
 const gn_method gn_method_lff = {
     .name = "lff",
     .paper = "Nam et al. 2020",
+    .title = "Learning from Failure: Training Debiased Classifier from Biased Classifier",
     .summary = "upweights samples on which a biased network, trained alongside, fails",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

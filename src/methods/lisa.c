@@ -15,10 +15,10 @@ static const gn_option options[] = {
     {"variant", GN_CHOICE, offsetof(lisa_options, variant), .fallback = "original",
      .choices = "original|subpopbench",
      .help = "original: batches with equally many samples of each group; subpopbench: uniform "
-             "batches, paired until there are as many mixed samples"},
+             "batches, paired until there are as many mixed samples as were drawn"},
     {"mix", GN_CHOICE, offsetof(lisa_options, mix), .fallback = "mixup", .choices = "mixup|cutmix",
      .flags = GN_TUNABLE,
-     .help = "mixup: weighted means of two samples; cutmix: a box of one picture in another"},
+     .help = "mixup: weighted means of two samples; cutmix: a box of one image in another"},
     {"p_sel", GN_REAL, offsetof(lisa_options, p_sel), .fallback = "0.5", .min = 0, .max = 1,
      .flags = GN_TUNABLE,
      .help = "probability of mixing inside a class instead of inside an attribute"},
@@ -46,7 +46,14 @@ static gerne_status check(gn_run *run)
         gn_hint(run->ctx, "use --method.mix mixup; cutmix needs images and a body that trains");
         return GERNE_EUSAGE;
     }
-    return gn_check_pairs(run);
+    GN_TRY(gn_check_pairs(run));
+    bool grouped = run->attributes > 1 || run->estimator;
+    if (given->variant == SUBPOPBENCH || !grouped || given->p_sel == 0 || run->per_class >= 2)
+        return GERNE_OK;
+    gn_fail(run->ctx, GERNE_EUSAGE,
+            "method 'lisa' mixes two samples of a class, but a batch has one of each class");
+    gn_hint(run->ctx, "raise --train.batch to %u or more", 2 * run->classes);
+    return GERNE_EUSAGE;
 }
 
 /* A sweep over two classes and two attributes of a balanced batch makes half as many mixtures as
@@ -132,10 +139,28 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_plain_step(run, gn_mix(&state->mixing, batch, state->wanted, state->batch.how));
 }
 
+static const char description[] =
+    "Selective augmentation: with probability p_sel a batch is mixed inside classes, pairs having "
+    "one class and two attributes, otherwise inside attributes, pairs having one attribute and two "
+    "classes. Either way, the attribute predicts the class less well in the mixed samples.\n\n"
+    "    mixup:   x' = lam x_1 + (1 - lam) x_2,  lam ~ Beta(alpha, alpha) for a pair\n"
+    "    cutmix:  x' = x_1 with a box of x_2, sides sqrt(1 - lam) of the image's\n"
+    "    L = mean lam CE(z(x'), y_1) + (1 - lam) CE(z(x'), y_2)\n\n"
+    "With mix cutmix, for images and a body that trains, the lam of the loss is the part of the "
+    "image that the box leaves. The original variant draws equally many samples of every group and "
+    "mixes half as many pairs as samples (cutmix: as many); the subpopbench variant draws uniform "
+    "batches and sweeps over them until there are as many pairs as samples, so that a batch should "
+    "have several samples of each group. compat_cutmix_alpha repeats the authors' code, where "
+    "cutmix has alpha 0.2. A batch without any pair is not mixed, which is logged once. Use it "
+    "when attributes are known. With unknown attributes the groups are those of method.estimator; "
+    "without one the first kind of batch stays as it is, and the second mixes classes.";
+
 const gn_method gn_method_lisa = {
     .name = "lisa",
     .paper = "Yao et al. 2022",
-    .summary = "mixes samples of one class and two attributes, or of one attribute and two classes",
+    .title = "Improving Out-of-Distribution Robustness via Selective Augmentation",
+    .summary = "mixes samples that have either the class or the attribute in common",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -16,7 +16,8 @@ typedef struct mat_options {
 static const gn_option options[] = {
     {"temperature", GN_REAL, offsetof(mat_options, temperature), .fallback = "0.01", .min = 0,
      .max = 1e3, .flags = GN_TUNABLE | GN_OPEN_MIN,
-     .help = "of the softmax over held-out logits (the paper searches 0.001, 0.01, 0.1)"},
+     .help =
+         "temperature of the softmax over held-out logits (the paper searches 0.001, 0.01, 0.1)"},
 };
 
 typedef struct mat_state {
@@ -78,10 +79,24 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_run_apply(run, 0);
 }
 
+static const char description[] =
+    "Memorisation-aware training: estimator xrm runs first. What its network that was not trained "
+    "on a sample predicts for it shifts the logits in training; the shortcut is explained by the "
+    "shift, and the network is left with learning the rest.\n\n"
+    "    u_i = softmax(o_i / T),  o_i: held-out logits of xrm\n"
+    "    J[k, y] = mean u_i[k] [y_i = y],  R = J with rows that sum to 1\n"
+    "    L = mean CE(z_i + log(u_i R + 1e-6), y_i);  prediction: argmax z\n\n"
+    "temperature is T; the smaller it is, the more u_i is a single class. Batches are shuffled "
+    "epochs. Attributes are not used in training, known or not: xrm always runs, and its options "
+    "(estimator_epochs, estimator_lr) belong to the run. Use it when no attributes are known and "
+    "xrm finds the shortcut; it trains the two networks of xrm and then its own.";
+
 const gn_method gn_method_mat = {
     .name = "mat",
     .paper = "Bayat et al. 2025",
-    .summary = "logits shifted by what a network that has not seen the sample says of it",
+    .title = "The Pitfalls of Memorization: When Memorization Hurts Generalization",
+    .summary = "shifts logits by predictions of a network that has not seen the sample",
+    .description = description,
     .attributes = GN_ATTRIBUTES_ESTIMATED,
     .default_estimator = "xrm",
     .options = options,

@@ -1,7 +1,8 @@
 /* method.h - what a method is, and what it sees of a run.
  *
- * A method is one file with a static descriptor, named in list.c; so is an estimator of groups, for
- * runs whose attributes are unknown. Two hooks carry the work:
+ * A method is one file with a static descriptor, named in list.c or exported by a plug-in
+ * (plugin.h); so is an estimator of groups, for runs whose attributes are unknown. Two hooks carry
+ * the work:
  *
  *   plan   names the batches of step k, a pure function of the seed, k and what start made, so that
  *          samples can be fetched ahead and a resumed run needs no state of the drawing
@@ -16,6 +17,8 @@
 #include "base/option.h"
 #include "base/statistics.h"
 #include "nn/pass.h"
+
+#pragma GCC visibility push(default) /* what plug-ins may call */
 
 enum { GN_BATCHES_MAX = 4, GN_NETWORKS_MAX = 3, GN_STAGES_MAX = 8, GN_LIMIT_VALUES_MAX = 128 };
 
@@ -82,6 +85,7 @@ typedef struct gn_stage {
     gn_keep keep;
     const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
     const char *from;       /* a run directory to take that table from; or NULL */
+    const char *from_key;   /* the option that names it: "method.biased" */
     const gn_method *owner; /* whose hooks carry it: the method or its estimator; set by the run */
 } gn_stage;
 
@@ -148,6 +152,13 @@ typedef enum gn_attribute_need {
     GN_ATTRIBUTES_ESTIMATED, /* does not look at them; its estimator runs whatever is known */
 } gn_attribute_need;
 
+/* What a method takes from the validation split beside the checkpoint that is selected on it. */
+typedef enum gn_validation_use {
+    GN_VALIDATION_SELECTS,     /* nothing else */
+    GN_VALIDATION_FITS_GROUPS, /* it is fitted to its samples, whose groups it balances */
+    GN_VALIDATION_FITS_LABELS, /* it is fitted to its samples; their attributes are not used */
+} gn_validation_use;
+
 /* Partitions of the validation split beside its true groups, for selection without attributes: a
  * cell is a class together with what the partition says of the sample. */
 typedef enum gn_val_cells {
@@ -157,8 +168,17 @@ typedef enum gn_val_cells {
 } gn_val_cells;
 
 struct gn_method {
-    const char *name, *paper, *summary;
+    const char *name;
+    const char *paper;   /* who and when: "Sagawa et al. 2020" */
+    const char *title;   /* of that paper; or NULL */
+    const char *summary; /* one line without a full stop: "upweights the groups ..."; of an
+                            estimator what becomes the minority: "samples that ..." */
+    /* For help and docs/methods.md, or NULL: what it does, assumes and becomes when attributes are
+     * unknown, when to use it, what its options do. Paragraphs are lines with an empty line
+     * between; a formula is a paragraph whose lines start with four blanks. */
+    const char *description;
     gn_attribute_need attributes;
+    gn_validation_use validation;
     const gn_option *options;
     size_t option_count, options_size;
     size_t state_size;
@@ -198,14 +218,6 @@ struct gn_method {
      * gn_run_regroup, from the tables that the stages have left. */
     gerne_status (*groups)(gn_run *run);
 };
-
-/* End with a NULL. */
-extern const gn_method *const gn_methods[], *const gn_estimators[];
-
-/* GERNE_EUSAGE with the nearest name when there is none. */
-GERNE_CHECKED gerne_status gn_method_find(gerne_ctx *ctx, const char *name, const gn_method **out);
-GERNE_CHECKED gerne_status gn_estimator_find(gerne_ctx *ctx, const char *name,
-                                             const gn_method **out);
 
 /* ---- services ---- */
 
@@ -256,7 +268,7 @@ typedef struct gn_grouping {
     const bool *minority; /* [attributes]: which stand for the minority; NULL: by their shares */
 } gn_grouping;
 
-/* From now on the run's groups are these. GERNE_EDATA when all samples of a class are in one of
+/* From now on the run's groups are these. GERNE_ENOTHING when all samples of a class are in one of
  * them. Where the truth is known, run->pseudo says how well the minority was found; nothing else
  * ever looks at it. */
 GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping);
@@ -314,5 +326,7 @@ GERNE_CHECKED gerne_status gn_run_head_backward(gn_run *run, int i, const gn_los
                                                 const float **feature_gradient);
 GERNE_CHECKED gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradient,
                                                 size_t count, bool accumulate);
+
+#pragma GCC visibility pop
 
 #endif

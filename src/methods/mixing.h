@@ -11,6 +11,8 @@
 #include "base/rng.h"
 #include "methods/method.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* One mixed sample. */
 typedef struct gn_pair {
     uint32_t own, other; /* places in the batch */
@@ -51,5 +53,7 @@ gn_minibatch *gn_mix(gn_mixing *mixing, const gn_minibatch *batch, size_t count,
  * at the edges; *share is what remains uncovered. */
 gn_box gn_cutmix_box(double lambda, uint32_t height, uint32_t width, uint32_t row, uint32_t column,
                      float *share);
+
+#pragma GCC visibility pop
 
 #endif

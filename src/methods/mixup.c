@@ -48,10 +48,23 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_plain_step(run, gn_mix(&state->mixing, batch, n, GN_MIX_WHOLE));
 }
 
+static const char description[] =
+    "Every sample of a uniform batch is mixed with another one of the batch, by one coefficient "
+    "for all, and so are their labels.\n\n"
+    "    lam ~ Beta(alpha, alpha),  pi: a permutation of the batch\n"
+    "    x'_i = lam x_i + (1 - lam) x_pi(i)\n"
+    "    L = mean lam CE(z(x'_i), y_i) + (1 - lam) CE(z(x'_i), y_pi(i))\n\n"
+    "Inputs are mixed: pixels, or the features where the body is frozen. A small alpha mixes "
+    "little (lam near 0 or 1), alpha = 1 draws lam uniformly. It is a regulariser for the "
+    "boundaries between classes and knows no groups; lisa mixes with regard to groups. Use it as a "
+    "baseline. A batch needs at least two samples. Attributes are not used in training.";
+
 const gn_method gn_method_mixup = {
     .name = "mixup",
     .paper = "Zhang et al. 2018",
+    .title = "mixup: Beyond Empirical Risk Minimization",
     .summary = "trains on mixtures of two samples and of their labels",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -14,9 +14,9 @@ static const gn_option options[] = {
     {"warm_up", GN_INT, offsetof(pde_options, warm_up), .fallback = "140", .min = 1, .max = 1000000,
      .flags = GN_TUNABLE, .help = "epochs of the balanced subset before samples are added"},
     {"every", GN_INT, offsetof(pde_options, every), .fallback = "10", .min = 1, .max = 1000000,
-     .flags = GN_TUNABLE, .help = "epochs of the present set between two additions"},
+     .flags = GN_TUNABLE, .help = "epochs between two additions, over the samples present"},
     {"added", GN_INT, offsetof(pde_options, added), .fallback = "10", .min = 1, .max = 1000000,
-     .flags = GN_TUNABLE, .help = "samples that are added each time"},
+     .flags = GN_TUNABLE, .help = "samples added each time"},
     {"lr_factor", GN_REAL, offsetof(pde_options, lr_factor), .fallback = "0.01", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN,
      .help = "multiplies the learning rate from the first addition on"},
@@ -85,6 +85,9 @@ static gerne_status start(gn_run *run)
     pde_state *state = run->state;
     size_t balanced;
     GN_TRY(order_samples(run, &balanced));
+    if (balanced < run->batch)
+        gn_log(run->ctx, GERNE_LOG_INFO,
+               "pde: fewer samples than a batch of %u has: batches repeat them", run->batch);
     state->growth = (gn_growth){.first = balanced,
                                 .added = (size_t)given->added,
                                 .all = run->n,
@@ -124,10 +127,26 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_plain_step(run, batch);
 }
 
+static const char description[] =
+    "Progressive data expansion: training starts on a group-balanced subset, with as many samples "
+    "of every group as the smallest has. After a warm-up, random samples of the rest join it step "
+    "by step, at a lower learning rate.\n\n"
+    "    n_j = min(N, G n_min + j added)   samples after j additions\n"
+    "    L   = mean CE_i over batches of the present samples\n\n"
+    "warm_up is the length of the first part in epochs of the subset, every the number of epochs "
+    "between two additions, lr_factor multiplies the learning rate from the first addition on. No "
+    "sample is added twice (in the authors' code some are). A warm-up that takes the whole run "
+    "gives a warning. It assumes that a network that has learned the class first does not unlearn "
+    "it. Use it when attributes are known and the smallest group is not tiny. With unknown "
+    "attributes the groups are those of method.estimator; without one it starts from equal "
+    "classes.";
+
 const gn_method gn_method_pde = {
     .name = "pde",
     .paper = "Deng et al. 2023",
-    .summary = "starts on a group-balanced subset and adds other samples little by little",
+    .title = "Robust Learning with Progressive Data Expansion Against Spurious Correlation",
+    .summary = "starts on a group-balanced subset and adds other samples gradually",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -25,10 +25,22 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_plain_step(run, batch);
 }
 
+static const char description[] =
+    "SubpopBench's ReSample: every sample of a batch is drawn on its own, from a group chosen "
+    "uniformly, and uniformly inside the group, with replacement.\n\n"
+    "    P(i) = 1 / (G n_g(i)),  G: groups that have samples\n"
+    "    L = mean CE_i\n\n"
+    "resampling draws equal numbers of every group instead, which has less variance. The samples "
+    "of very small groups are repeated often and easily overfitted; weight decay and early "
+    "stopping help. Use it to compare with SubpopBench. With unknown attributes the groups are "
+    "those of method.estimator; without one it is class-balanced sampling.";
+
 const gn_method gn_method_resample = {
     .name = "resample",
-    .paper = "Japkowicz 2000; Yang et al. 2023",
+    .paper = "Yang et al. 2023",
+    .title = "Change is Hard: A Closer Look at Subpopulation Shift",
     .summary = "draws every sample from a random group",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .state_size = sizeof(resample_state),
     .plain_batches = true,

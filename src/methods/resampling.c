@@ -18,10 +18,23 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
     return gn_extrapolation_step(run, run->state, batches);
 }
 
+static const char description[] =
+    "Draws batches with equally many samples of every class and, inside a class, of every "
+    "attribute that occurs in it, and minimises their mean loss.\n\n"
+    "    p(y) = 1/K,  p(a|y) = 1/A\n"
+    "    L = mean CE_i\n\n"
+    "It is gerne with c = 1 and beta = 0; resample draws groups at random instead of in equal "
+    "numbers. Use it as a strong baseline when attributes are known. The samples of very small "
+    "groups are repeated often and easily overfitted; weight decay and early stopping help. With "
+    "unknown attributes the groups are those of method.estimator; without one it is class-balanced "
+    "ERM.";
+
 const gn_method gn_method_resampling = {
     .name = "resampling",
     .paper = "Idrissi et al. 2022",
+    .title = "Simple data balancing achieves competitive worst-group-accuracy",
     .summary = "draws group-balanced batches",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .state_size = sizeof(gn_extrapolation),
     .start = start,

@@ -272,11 +272,29 @@ static gerne_status finish(gn_run *run)
     return GERNE_OK;
 }
 
+static const char description[] =
+    "Selective last-layer fine-tuning: ERM on class-balanced batches; then the head is fine-tuned, "
+    "again class-balanced, on those samples of one half of the validation split on which the model "
+    "disagrees most with an earlier or thinned self.\n\n"
+    "    score_i = 1/K sum_k p'_i[k] log(p'_i[k] / p_i[k])\n"
+    "    L = mean CE_i over the samples with the largest scores\n\n"
+    "p is the final model; p' is the model after the fraction early of the first stage (variant "
+    "early_stop), or the final one with the fraction dropout of its features dropped (dropout); "
+    "variant misclassification scores by CE_i. The head is trained on the points highest scores, "
+    "for refit_steps at refit_lr. Variant class_balanced trains a fresh head on the whole half "
+    "instead, for refit_epochs at the learning rate of the run. It assumes that ERM learns useful "
+    "features for all groups and changes its mind on the rare ones. Use it when no attributes are "
+    "known: it needs labels in validation, but no attributes. Checkpoints are selected on the "
+    "whole validation split.";
+
 const gn_method gn_method_self = {
     .name = "self",
     .paper = "LaBonte et al. 2023",
-    .summary = "class-balanced ERM, then its head is trained on few validation samples",
+    .title = "Towards Last-layer Retraining for Group Robustness with Fewer Annotations",
+    .summary = "fine-tunes the head of an ERM network on a few validation samples",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
+    .validation = GN_VALIDATION_FITS_LABELS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(self_options),

@@ -85,10 +85,23 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     return gn_weighted_step(run, batch);
 }
 
+static const char description[] =
+    "Sampling and weighting: draws the less biased batch of gerne alone, and weights every sample "
+    "by the ratio of its group's weight in gerne to its share of the batch.\n\n"
+    "    p_lb(a|y)  = alpha + c (1/A - alpha),  alpha = n_g / n_y\n"
+    "    p_ext(a|y) = alpha + c (1 + beta) (1/A - alpha)\n"
+    "    L = mean (p_ext / p_lb) CE_i\n\n"
+    "Its expected loss is that of gerne with the same c and beta, but its variance differs: use it "
+    "to find out what the second batch of gerne is worth. c, beta, its bounds and beyond_bounds "
+    "are as in gerne. With unknown attributes the groups are those of method.estimator; without "
+    "one every class is one group, all weights are 1, and it is class-balanced ERM.";
+
 const gn_method gn_method_sw = {
     .name = "sw",
-    .paper = "GERNE, appendix B",
+    .paper = "Asaad et al. 2025, appendix B",
+    .title = "Gradient Extrapolation for Debiased Representation Learning",
     .summary = "weights one less biased batch to the expected loss of gerne",
+    .description = description,
     .attributes = GN_ATTRIBUTES_GROUPS,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

@@ -20,8 +20,8 @@ typedef struct ula_options {
 
 static const gn_option options[] = {
     {"first", GN_CHOICE, offsetof(ula_options, first), .fallback = "whole", .choices = "whole|head",
-     .help = "what of the first model trains; head is the paper's linear probe, for bodies that "
-             "come with model.weights"},
+     .help = "part of the first model that is trained: all of it, or its head (the paper's linear "
+             "probe, for a body that comes with model.weights)"},
     {"first_epochs", GN_REAL, offsetof(ula_options, first_epochs), .fallback = "0", .min = 0,
      .max = 1e6, .flags = GN_TUNABLE, .help = "epochs of the first model; 0: those of the run"},
     {"first_lr", GN_REAL, offsetof(ula_options, first_lr), .fallback = "1", .min = 0, .max = 1e6,
@@ -29,11 +29,12 @@ static const gn_option options[] = {
      .help = "learning rate of the first model, as a multiple of train.lr"},
     {"memory", GN_REAL, offsetof(ula_options, memory), .fallback = "0.999", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MAX,
-     .help = "of the table C, per step; a run should be longer than 1 / (1 - memory) steps"},
+     .help = "decay of the table C per step; a run should have more than 1 / (1 - memory) steps"},
     {"tau_train", GN_REAL, offsetof(ula_options, tau_train), .fallback = "1", .min = 0, .max = 1e3,
-     .flags = GN_TUNABLE | GN_OPEN_MIN, .help = "temperature of the first model in C"},
+     .flags = GN_TUNABLE | GN_OPEN_MIN,
+     .help = "temperature of the first model's predictions in C"},
     {"tau_shift", GN_REAL, offsetof(ula_options, tau_shift), .fallback = "1", .min = 0, .max = 1e3,
-     .flags = GN_TUNABLE, .help = "how much of the adjustment is added"},
+     .flags = GN_TUNABLE, .help = "factor of the adjustment"},
 };
 
 typedef struct ula_state {
@@ -127,10 +128,27 @@ static gerne_status finish(gn_run *run)
     return gn_predict_set(run, 0, GN_SET_VALIDATION, state->logits + run->n * run->classes);
 }
 
+static const char description[] =
+    "Unsupervised logit adjustment: a first model is trained by ERM. The logits of a second one "
+    "are adjusted in training by how often each class goes with the class that the first model "
+    "predicts.\n\n"
+    "    C <- memory C + (1 - memory) mean softmax(b_i / tau_train) onehot(y_i)^T\n"
+    "    k_i = argmax b_i;  b_i: logits of the first model;  C starts at 1/K^2\n"
+    "    L = mean CE(z_i + tau_shift log(C[k_i, .] / sum_y C[k_i, y]), y_i)\n"
+    "    prediction: argmax z\n\n"
+    "The first model is trained for first_epochs (0: as long as the run) at first_lr times "
+    "train.lr, as a whole, or its head alone with first head: the paper's linear probe, for a body "
+    "that comes with model.weights. C forgets slowly: a run should have more than 1 / (1 - memory) "
+    "steps. It assumes that the first model relies on the shortcut. Use it when there are no "
+    "attributes at all: they are not used in training, and select.metric bias_wga or bias_gba "
+    "needs none in validation either: its cells are (prediction of the first model, class).";
+
 const gn_method gn_method_ula = {
     .name = "ula",
     .paper = "Tsirigotis et al. 2023",
-    .summary = "logits adjusted by how classes share the prediction of a biased model",
+    .title = "Group Robust Classification Without Any Group Information",
+    .summary = "adjusts logits by what a first, biased model predicts",
+    .description = description,
     .attributes = GN_ATTRIBUTES_UNUSED,
     .options = options,
     .option_count = sizeof options / sizeof options[0],

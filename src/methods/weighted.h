@@ -4,6 +4,8 @@
 
 #include "methods/method.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* A plan of one batch: the step's draw from a sampler. */
 GERNE_CHECKED gerne_status gn_plan_draw(gn_plan *plan, const gerne_sampler *sampler,
                                         gerne_draw draw);
@@ -24,5 +26,7 @@ GERNE_CHECKED gerne_status gn_weighted_step(gn_run *run, gn_minibatch *batch);
 /* sum_i weights[i] losses[i], in double. */
 double gn_weighted_sum(const float *weights, const float *losses, size_t count);
 double gn_mean(const float *values, size_t count);
+
+#pragma GCC visibility pop
 
 #endif

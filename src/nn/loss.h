@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* Some consecutive samples of a batch: first..first+count-1. Rows of the arrays are theirs. */
 typedef struct gn_loss_part {
     size_t first, count;
@@ -56,5 +58,7 @@ void gn_predict(const float *logits, size_t count, size_t classes, int32_t *pred
 
 /* The index of the largest value, the lowest on ties. */
 size_t gn_argmax_float(const float *values, size_t count);
+
+#pragma GCC visibility pop
 
 #endif

@@ -8,36 +8,76 @@
 
 typedef enum gn_variant { GN_V1_5, GN_V1 } gn_variant;            /* where a bottleneck strides */
 typedef enum gn_stem { GN_STEM_IMAGENET, GN_STEM_CIFAR } gn_stem; /* 7x7/2 and pooling, or 3x3 */
-typedef enum gn_freeze { GN_FREEZE_NONE, GN_FREEZE_BODY, GN_FREEZE_HEAD } gn_freeze;
+/* What is not trained: nothing, a part, or all layers of the body up to a named one. */
+typedef enum gn_freeze {
+    GN_FREEZE_NONE,
+    GN_FREEZE_BODY,
+    GN_FREEZE_HEAD,
+    GN_FREEZE_LAYERS,
+} gn_freeze;
 typedef enum gn_bn { GN_BN_AUTO, GN_BN_SEPARATE, GN_BN_CONCAT, GN_BN_FROZEN } gn_bn;
+
+/* The sizes of a transformer, once options, the weights' file and defaults have settled them. */
+typedef struct gn_transformer {
+    bool settled;
+    int64_t depth, width, heads, intermediate;
+    int64_t vocabulary, positions, segments; /* bert: rows of its tables; 0 segments: no table */
+    bool pooler;    /* bert: a linear layer and tanh in front of the head */
+    int64_t patch;  /* vit */
+    int activation; /* gn_activation */
+    double epsilon; /* of layer norm */
+} gn_transformer;
 
 typedef struct gn_model_options {
     const char *arch;
     gn_ints hidden;
     const char *weights; /* a file to start from, or NULL */
-    int variant, stem, freeze, bn;
-    double dropout; /* of the features in front of the head, in training passes */
-    int64_t copies; /* of the body, side by side, their features concatenated; 0 stands for 1 */
+    const char *vocab;   /* of texts: vocab.txt or tokenizer.json, or NULL */
+    int variant, stem, bn;
+    const char *freeze; /* "none", "body", "head" or a layer; NULL for none: gn_model_freeze */
+    double dropout;     /* of the features in front of the head, in training passes */
+    int64_t copies;     /* of the body, side by side, their features concatenated; 0 stands for 1 */
+    int64_t depth, width, heads, intermediate, patch; /* as asked for; 0: see transformer */
+    double inner_dropout;                             /* of an encoder, in training passes */
+    gn_transformer transformer;                       /* settled by gn_network_new */
 } gn_model_options;
+
+gn_freeze gn_model_freeze(const gn_model_options *options);
 
 extern const gn_option gn_model_option_table[];
 extern const size_t gn_model_option_count;
 
 typedef enum gn_initialization {
-    GN_INIT_UNIFORM, /* PyTorch's default: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) */
-    GN_INIT_FAN_OUT, /* convolutions N(0, 2/fan_out), the head as above: torchvision's ResNets */
-    GN_INIT_FAN_IN,  /* all weights N(0, 2/fan_in): ResNet-20 */
+    GN_INIT_UNIFORM,   /* PyTorch's default: U(-1/sqrt(fan_in), 1/sqrt(fan_in)) */
+    GN_INIT_FAN_OUT,   /* convolutions N(0, 2/fan_out), the head as above: torchvision's ResNets */
+    GN_INIT_FAN_IN,    /* all weights N(0, 2/fan_in): ResNet-20 */
+    GN_INIT_TRUNCATED, /* all weights N(0, 0.02^2) within two deviations, biases 0: transformers */
 } gn_initialization;
 
 /* One architecture: adds its body (input -> features) to a graph. */
 typedef struct gn_architecture {
     const char *name, *summary;
-    bool wants_images;
-    int64_t smallest; /* height and width of images that it can see; 0: any */
+    bool wants_images, wants_tokens; /* neither: any numbers */
     gn_initialization initialization;
     gn_value (*body)(gn_graph *graph, const gn_model_options *options, gn_value input);
-    int (*layers_before_head)(const gn_model_options *options); /* NULL: the head is "fc" */
+    int (*layers_before_head)(const gn_model_options *options); /* NULL: the head has a name */
+    const char *head;                                           /* NULL: "fc" */
+    const char *prefix; /* of the names of all layers of the body; or NULL */
+    /* Completes the options for these samples, or refuses them; NULL: there is nothing to do. */
+    gerne_status (*settle)(gerne_ctx *ctx, gn_model_options *options, const gn_sample_shape *shape);
+    /* Files of the field: other names of a tensor, one after the other (false: there are no more),
+     * and tensors that are passed over. NULL: none. */
+    bool (*alias)(const char *name, int which, char *out, size_t size);
+    bool (*unused)(const char *name);
+    bool decays_matrices; /* adamw decays matrices alone */
 } gn_architecture;
+
+/* Inputs of networks that take tokens, beside GN_FIELD_TOKENS: see engine/graph.h. */
+#define GN_SPANS "spans"
+#define GN_KEYS  "keys"
+
+/* The name of the head's layer; name has GN_NAME_MAX bytes. */
+void gn_head_name(const gn_architecture *architecture, const gn_model_options *options, char *name);
 
 /* Samples that run at once where the batch may be cut: what fits the cache. In inference it is a
  * function of the sample's shape alone, as the last bits may depend on it. */
@@ -55,5 +95,6 @@ extern const gn_architecture gn_linear_architecture, gn_mlp_architecture;
 extern const gn_architecture gn_resnet18_architecture, gn_resnet34_architecture,
     gn_resnet50_architecture, gn_resnet20_architecture;
 extern const gn_architecture gn_convnet3_architecture, gn_convnet4_architecture;
+extern const gn_architecture gn_bert_architecture, gn_vit_architecture;
 
 #endif

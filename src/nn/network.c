@@ -6,8 +6,13 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "nn/packed_body.h"
 
 enum { MODES = 3 };
+
+/* Texts run at once: enough rows for the products to be fast, few enough for their activations to
+ * take less memory than the weights. */
+enum { TOKENS_OF_A_PASS = 1024 };
 
 struct gn_network {
     gn_device *device;
@@ -18,7 +23,10 @@ struct gn_network {
     gn_graph *graphs[2];
     gn_store *store;
     gn_program *bodies[MODES], *heads[MODES];
-    gn_program *body, *head; /* of the present mode */
+    gn_packed_body *packed;  /* of texts, in place of bodies */
+    gn_program *body, *head; /* of the present mode; body is NULL before the first texts */
+    float *gathered;         /* [batch][features] of texts */
+    int64_t token_limit;
     gn_mode body_mode;
     float *masks; /* [batch][features] of model.dropout: 0 or 1 / (1 - rate); NULL without it */
     bool drops;   /* in the present mode */
@@ -31,30 +39,61 @@ struct gn_network {
 
 /* ---- building ---- */
 
+static const char *kind_of(const gn_sample_shape *shape)
+{
+    if (gn_shape_field(shape, GN_FIELD_TOKENS))
+        return "texts";
+    return gn_shape_field(shape, GN_FIELD_PIXELS) ? "images" : "features";
+}
+
+static gerne_status check_kind(gerne_ctx *ctx, const gn_network *n)
+{
+    const gn_architecture *a = n->architecture;
+    bool texts = gn_shape_field(&n->shape, GN_FIELD_TOKENS) != NULL;
+    bool images = gn_shape_field(&n->shape, GN_FIELD_PIXELS) != NULL;
+    if (texts == a->wants_tokens && (images || !a->wants_images))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "model.arch: '%s' needs %s, but the data are %s", a->name,
+            a->wants_tokens   ? "texts"
+            : a->wants_images ? "images"
+                              : "images or features",
+            kind_of(&n->shape));
+    if (texts)
+        gn_hint(ctx, "use --model.arch bert");
+    else
+        gn_hint(ctx, images ? "use --model.arch resnet18" : "use --model.arch linear or mlp");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
 {
-    if (n->architecture->wants_images && !gn_shape_field(&n->shape, GN_FIELD_PIXELS)) {
-        gn_fail(ctx, GERNE_EUSAGE, "model.arch: '%s' needs images, but the data are features",
-                n->architecture->name);
-        gn_hint(ctx, "use --model.arch linear or mlp");
-        return GERNE_EUSAGE;
-    }
-    const gn_field *pixels = gn_shape_field(&n->shape, GN_FIELD_PIXELS);
-    int64_t least = n->architecture->smallest;
-    if (pixels && (pixels->dims[1] < least || pixels->dims[2] < least)) {
-        gn_fail(ctx, GERNE_EUSAGE,
-                "model.arch: '%s' needs images of at least %lld x %lld pixels, not %lld x %lld",
-                n->architecture->name, (long long)least, (long long)least,
-                (long long)pixels->dims[1], (long long)pixels->dims[2]);
-        gn_hint(ctx, "use another --model.arch, or enlarge them with --data.resize");
-        return GERNE_EUSAGE;
-    }
-    bool whole = n->shape.count == 1 && n->classes > 0 && n->batch > 0;
+    GN_TRY(check_kind(ctx, n));
+    const gn_field *tokens = gn_shape_field(&n->shape, GN_FIELD_TOKENS);
+    bool whole = n->shape.count == (tokens ? 2 : 1) && n->classes > 0 && n->batch > 0;
     for (int i = 0; whole && i < n->shape.fields[0].ndims; i++)
         whole = n->shape.fields[0].dims[i] > 0;
+    if (tokens && tokens->below < 1) /* an id without a row would be read from anywhere */
+        return gn_fail(ctx, GERNE_EINTERNAL, "texts without the size of their vocabulary");
     if (!whole)
         return gn_fail(ctx, GERNE_EUSAGE, "a network needs samples, classes and a batch size");
     return GERNE_OK;
+}
+
+/* model.freeze names a layer as files do; the prefix of all of them may be missing. */
+static gerne_status freeze_layers(gerne_ctx *ctx, gn_network *n)
+{
+    const char *layer = n->options.freeze, *prefix = n->architecture->prefix;
+    char full[GN_NAME_MAX];
+    snprintf(full, sizeof full, "%s%s", prefix ? prefix : "", layer);
+    if (n->options.copies > 1)
+        return gn_fail(ctx, GERNE_EUSAGE, "model.freeze: layers of model.copies cannot be frozen");
+    if (gn_graph_freeze(n->graphs[GN_BODY], layer) || gn_graph_freeze(n->graphs[GN_BODY], full))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "model.freeze: '%s' has no layer '%s'", n->architecture->name,
+            layer);
+    gn_hint(ctx, "use none, body, head, or a layer of 'gerne models %s --json'",
+            n->architecture->name);
+    return GERNE_EUSAGE;
 }
 
 static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
@@ -63,9 +102,13 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
     const gn_field *field = &n->shape.fields[0];
     /* Layers on flat vectors take an image as its numbers in channel, row, column order. */
     int64_t numbers = gn_field_size(field);
-    gn_value input = n->architecture->wants_images
-                         ? gn_input(graph, field->name, GN_FLOAT32, field->ndims, field->dims)
-                         : gn_input(graph, field->name, GN_FLOAT32, 1, &numbers);
+    gn_value input;
+    if (n->architecture->wants_tokens)
+        input = gn_token_input(graph, field->name, field->dims[0]);
+    else if (n->architecture->wants_images)
+        input = gn_input(graph, field->name, GN_FLOAT32, field->ndims, field->dims);
+    else
+        input = gn_input(graph, field->name, GN_FLOAT32, 1, &numbers);
     gn_value features = -1;
     for (int64_t i = 0; i < (n->options.copies > 1 ? n->options.copies : 1); i++) {
         char prefix[GN_NAME_MAX] = "";
@@ -77,28 +120,49 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
     }
     GN_TRY(gn_graph_finish(ctx, graph, features));
     n->features = gn_graph_output_size(graph);
-    return GERNE_OK;
+    return gn_model_freeze(&n->options) == GN_FREEZE_LAYERS ? freeze_layers(ctx, n) : GERNE_OK;
 }
 
 static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
 {
     gn_graph *graph = n->graphs[GN_HEAD];
-    char name[GN_NAME_MAX] = "fc";
-    if (n->architecture->layers_before_head)
-        snprintf(name, sizeof name, "fc%d", n->architecture->layers_before_head(&n->options) + 1);
+    char name[GN_NAME_MAX];
+    gn_head_name(n->architecture, &n->options, name);
     gn_value features = gn_input(graph, GN_FIELD_FEATURES, GN_FLOAT32, 1, &n->features);
     return gn_graph_finish(ctx, graph, gn_linear(graph, features, name, n->classes, false));
+}
+
+/* Rows of the embedding are what tokens of other data have to be below. */
+static gerne_status settle(gerne_ctx *ctx, gn_network *n)
+{
+    if (!n->architecture->settle)
+        return GERNE_OK;
+    GN_TRY(n->architecture->settle(ctx, &n->options, &n->shape));
+    if (n->architecture->wants_tokens)
+        n->shape.fields[gn_shape_find(&n->shape, GN_FIELD_TOKENS)].below =
+            n->options.transformer.vocabulary;
+    return GERNE_OK;
+}
+
+static gerne_status build_packed(gerne_ctx *ctx, gn_network *n)
+{
+    n->token_limit = TOKENS_OF_A_PASS;
+    GN_TRY(gn_packed_body_new(ctx, n->graphs[GN_BODY], n->store, n->batch, &n->packed));
+    return gn_alloc(ctx, (size_t)(n->batch * n->features), sizeof *n->gathered, "features",
+                    &n->gathered);
 }
 
 static gerne_status build(gerne_ctx *ctx, gn_network *n)
 {
     GN_TRY(gn_architecture_find(ctx, n->options.arch, &n->architecture));
     GN_TRY(check_shape(ctx, n));
+    GN_TRY(settle(ctx, n));
     GN_TRY(gn_graph_new(ctx, n->device, &n->graphs[GN_BODY]));
     GN_TRY(gn_graph_new(ctx, n->device, &n->graphs[GN_HEAD]));
     GN_TRY(build_body(ctx, n));
     GN_TRY(build_head(ctx, n));
-    return gn_store_new(ctx, n->device, n->graphs, 2, n->batch, &n->store);
+    GN_TRY(gn_store_new(ctx, n->device, n->graphs, 2, n->batch, &n->store));
+    return n->architecture->wants_tokens ? build_packed(ctx, n) : GERNE_OK;
 }
 
 gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
@@ -129,6 +193,8 @@ void gn_network_close(gn_network *n)
         gn_program_close(n->bodies[i]);
         gn_program_close(n->heads[i]);
     }
+    gn_packed_body_close(n->packed);
+    gn_free(n->gathered);
     gn_free(n->masks);
     gn_free(n->spare_input);
     gn_free(n->own_gradient);
@@ -152,6 +218,18 @@ static void fill_normal(float *values, int64_t size, double deviation, gn_stream
         values[i] = (float)(deviation * gn_random_normal(stream));
 }
 
+/* Within two deviations. */
+static void fill_truncated(float *values, int64_t size, double deviation, gn_stream *stream)
+{
+    for (int64_t i = 0; i < size; i++) {
+        double x;
+        do
+            x = gn_random_normal(stream);
+        while (fabs(x) > 2);
+        values[i] = (float)(deviation * x);
+    }
+}
+
 static void fill_constant(float *values, int64_t size, float value)
 {
     for (int64_t i = 0; i < size; i++)
@@ -169,6 +247,10 @@ static void draw(gn_initialization rule, const gn_parameter *p, const gn_paramet
         fill_constant(values, p->size, 1);
     else if (p->role == GN_SHIFT || p->role == GN_MEAN)
         fill_constant(values, p->size, 0);
+    else if (rule == GN_INIT_TRUNCATED && p->role == GN_BIAS)
+        fill_constant(values, p->size, 0);
+    else if (rule == GN_INIT_TRUNCATED)
+        fill_truncated(values, p->size, 0.02, stream);
     else if (p->role == GN_WEIGHT && rule == GN_INIT_FAN_OUT && convolution)
         fill_normal(values, p->size, sqrt(2.0 / fan_out), stream);
     else if (p->role == GN_WEIGHT && rule == GN_INIT_FAN_IN)
@@ -210,6 +292,11 @@ gn_device *gn_network_device(const gn_network *n)
     return n->device;
 }
 
+const gn_architecture *gn_network_architecture(const gn_network *n)
+{
+    return n->architecture;
+}
+
 const gn_model_options *gn_network_options(const gn_network *n)
 {
     return &n->options;
@@ -232,7 +319,7 @@ int64_t gn_network_classes(const gn_network *n)
 
 int64_t gn_network_input_size(const gn_network *n)
 {
-    return gn_graph_input_size(n->graphs[GN_BODY], n->shape.fields[0].name);
+    return gn_field_size(&n->shape.fields[0]);
 }
 
 int64_t gn_network_feature_count(const gn_network *n)
@@ -248,16 +335,16 @@ double gn_network_flops(const gn_network *n)
 bool gn_network_couples_samples(const gn_network *n)
 {
     return gn_graph_couples_samples(n->graphs[GN_BODY]) && n->options.bn != GN_BN_FROZEN &&
-           n->options.freeze != GN_FREEZE_BODY;
+           gn_model_freeze(&n->options) != GN_FREEZE_BODY;
 }
 
 gn_block gn_network_trained(const gn_network *n)
 {
-    if (n->options.freeze == GN_FREEZE_BODY)
+    if (gn_model_freeze(&n->options) == GN_FREEZE_BODY)
         return gn_store_part(n->store, GN_HEAD);
-    if (n->options.freeze == GN_FREEZE_HEAD)
+    if (gn_model_freeze(&n->options) == GN_FREEZE_HEAD)
         return gn_store_part(n->store, GN_BODY);
-    return gn_store_block(n->store);
+    return gn_store_unfrozen(n->store);
 }
 
 /* ---- dropout ---- */
@@ -287,12 +374,55 @@ static void apply_masks(const gn_network *n, float *values)
         values[i] *= n->masks[i];
 }
 
+/* The key of a sample inside of the network: what its masks in all layers are drawn from. */
+static void draw_keys(const gn_network *n)
+{
+    uint64_t *keys = gn_program_input(n->body, GN_KEYS);
+    for (int64_t i = 0; i < n->batch; i++) {
+        gn_stream stream = gn_stream_at(n->seed, GN_RNG_INSIDE, n->step, n->place + (uint64_t)i);
+        keys[2 * i] = gn_random_u64(&stream);
+        keys[2 * i + 1] = gn_random_u64(&stream);
+    }
+}
+
+/* ---- texts ---- */
+
+bool gn_network_trains_body(const gn_network *n)
+{
+    return n->body_mode != GN_MODE_INFER;
+}
+
+bool gn_network_takes_tokens(const gn_network *n)
+{
+    return n->packed != NULL;
+}
+
+int64_t gn_network_token_limit(const gn_network *n)
+{
+    return n->token_limit;
+}
+
+void gn_network_keep_whole(gn_network *n)
+{
+    n->token_limit = INT64_MAX;
+}
+
+gerne_status gn_network_expect_tokens(gerne_ctx *ctx, gn_network *n, int64_t tokens,
+                                      gn_text_input *out)
+{
+    GN_TRY(gn_packed_body_program(ctx, n->packed, n->body_mode, tokens, &n->body));
+    draw_keys(n);
+    *out = (gn_text_input){gn_program_input(n->body, GN_FIELD_TOKENS),
+                           gn_program_input(n->body, GN_SPANS)};
+    return GERNE_OK;
+}
+
 /* ---- passes ---- */
 
 static gn_mode mode_of_body(const gn_network *n, gn_mode mode)
 {
     bool nothing_to_train = gn_store_part(n->store, GN_BODY).size == 0;
-    if (n->options.freeze == GN_FREEZE_BODY || nothing_to_train)
+    if (gn_model_freeze(&n->options) == GN_FREEZE_BODY || nothing_to_train)
         return GN_MODE_INFER;
     return mode == GN_MODE_TRAIN && n->options.bn == GN_BN_FROZEN ? GN_MODE_FROZEN : mode;
 }
@@ -300,7 +430,7 @@ static gn_mode mode_of_body(const gn_network *n, gn_mode mode)
 gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
 {
     gn_mode body_mode = mode_of_body(n, mode);
-    if (!n->bodies[body_mode])
+    if (!n->packed && !n->bodies[body_mode])
         GN_TRY(gn_program_new(ctx, n->graphs[GN_BODY], n->store, n->batch, body_mode, false,
                               &n->bodies[body_mode]));
     if (!n->heads[mode])
@@ -312,7 +442,8 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
     if (n->drops && !n->masks)
         GN_TRY(gn_alloc(ctx, (size_t)(n->batch * n->features), sizeof *n->masks,
                         "masks of model.dropout", &n->masks));
-    n->body = n->bodies[body_mode];
+    if (!n->packed)
+        n->body = n->bodies[body_mode];
     n->head = n->heads[mode];
     n->body_mode = body_mode;
     return GERNE_OK;
@@ -341,9 +472,17 @@ gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *n)
     return gn_program_forward(ctx, n->body);
 }
 
+gerne_status gn_body_forward_rows(gerne_ctx *ctx, gn_network *n, size_t first, size_t count)
+{
+    GN_TRY(gn_program_forward(ctx, n->body));
+    memcpy(n->gathered + first * (size_t)n->features, gn_program_output(n->body),
+           count * (size_t)n->features * sizeof *n->gathered);
+    return GERNE_OK;
+}
+
 const float *gn_features(const gn_network *n)
 {
-    return gn_program_output(n->body);
+    return n->packed ? n->gathered : gn_program_output(n->body);
 }
 
 gerne_status gn_head_forward(gerne_ctx *ctx, gn_network *n, const float *features)

@@ -23,6 +23,8 @@ GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           int64_t classes, int64_t batch, gn_network **out);
 void gn_network_close(gn_network *network);
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 /* Fresh weights: a function of the seed and of the parameter's place. Masks of model.dropout follow
  * the same seed. */
 GERNE_CHECKED gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *network,
@@ -30,6 +32,7 @@ GERNE_CHECKED gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *net
 
 gn_store *gn_network_store(const gn_network *network);
 gn_device *gn_network_device(const gn_network *network);
+const gn_architecture *gn_network_architecture(const gn_network *network);
 const gn_model_options *gn_network_options(const gn_network *network);
 const gn_sample_shape *gn_network_shape(const gn_network *network);
 int64_t gn_network_batch(const gn_network *network);
@@ -52,11 +55,32 @@ void gn_network_set_masks(gn_network *network, uint64_t step, uint64_t place);
 
 float *gn_network_input(gn_network *network, int field); /* [batch][field], by its place */
 
+/* Networks that take texts run any number of tokens up to a limit at a time, packed: the tokens of
+ * all samples one after the other. */
+bool gn_network_trains_body(const gn_network *network); /* in the present mode */
+bool gn_network_takes_tokens(const gn_network *network);
+int64_t gn_network_token_limit(const gn_network *network); /* a longer text runs alone */
+void gn_network_keep_whole(gn_network *network);           /* no limit: batches are not cut */
+
+/* Where the tokens of a pass go: ids[tokens], and spans[batch][2], the start and length of each
+ * sample. */
+typedef struct gn_text_input {
+    int32_t *ids, *spans;
+} gn_text_input;
+
+/* Before each pass: chooses the body's program for so many tokens, and draws the keys of masks. */
+GERNE_CHECKED gerne_status gn_network_expect_tokens(gerne_ctx *ctx, gn_network *network,
+                                                    int64_t tokens, gn_text_input *out);
+
 /* A second buffer of that size, for inputs that are made of two samples. */
 GERNE_CHECKED gerne_status gn_network_make_spare_input(gerne_ctx *ctx, gn_network *network);
 float *gn_network_spare_input(gn_network *network); /* NULL before the call above */
 
 GERNE_CHECKED gerne_status gn_body_forward(gerne_ctx *ctx, gn_network *network);
+/* Of texts: the features of the pass become the rows from first on; in inference several passes may
+ * fill them. */
+GERNE_CHECKED gerne_status gn_body_forward_rows(gerne_ctx *ctx, gn_network *network, size_t first,
+                                                size_t count);
 const float *gn_features(const gn_network *network); /* [batch][features], after gn_body_forward */
 
 /* features: [batch][features], or NULL for those of the body. Training passes of model.dropout zero
@@ -94,5 +118,7 @@ gn_block gn_network_trained(const gn_network *network);
 
 /* Products alone, for benchmarks. */
 GERNE_CHECKED gerne_status gn_network_run_products(gerne_ctx *ctx, gn_network *network);
+
+#pragma GCC visibility pop
 
 #endif

@@ -25,12 +25,22 @@ static gerne_status convert(gerne_ctx *ctx, const gn_weight *const *found, size_
     return GERNE_OK;
 }
 
-/* A file of one body goes into every copy of it. */
-static const char *name_in_file(const gn_weights *weights, const char *name)
+/* A file of one body goes into every copy of it; files of the field may use other names. */
+static gerne_status name_in_file(gerne_ctx *ctx, const gn_weights *weights,
+                                 const gn_architecture *a, gn_arena *arena, const char *name,
+                                 const char **out)
 {
+    *out = name;
+    if (gn_weights_find(weights, name))
+        return GERNE_OK;
     const char *dot = strchr(name, '.');
-    bool copy = strncmp(name, GN_COPY_PREFIX, strlen(GN_COPY_PREFIX)) == 0;
-    return copy && dot && !gn_weights_find(weights, name) ? dot + 1 : name;
+    if (strncmp(name, GN_COPY_PREFIX, strlen(GN_COPY_PREFIX)) == 0 && dot)
+        *out = dot + 1;
+    char other[GN_NAME_MAX];
+    for (int i = 0; a->alias && a->alias(*out, i, other, sizeof other); i++)
+        if (gn_weights_find(weights, other))
+            return gn_arena_copy_text(ctx, arena, other, out);
+    return GERNE_OK;
 }
 
 static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *weights,
@@ -47,14 +57,16 @@ static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *
     GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *found, &found));
     GN_TRY(gn_arena_alloc(ctx, arena, total, sizeof *values, &values));
     size_t count = saved_parameters(store, indices);
+    const gn_architecture *architecture = gn_network_architecture(network);
     for (size_t i = 0; i < count; i++) {
         const gn_parameter *p = gn_store_parameter(store, indices[i]);
-        wanted[i] = (gn_wanted){.name = name_in_file(weights, p->name),
-                                .ndims = (size_t)p->ndims,
-                                .is_head = p->graph == GN_HEAD};
+        wanted[i] = (gn_wanted){.ndims = (size_t)p->ndims,
+                                .is_head = p->graph == GN_HEAD,
+                                .optional = architecture->settle != NULL};
+        GN_TRY(name_in_file(ctx, weights, architecture, arena, p->name, &wanted[i].name));
         memcpy(wanted[i].dims, p->dims, sizeof p->dims);
     }
-    GN_TRY(gn_weights_match(ctx, weights, wanted, count, found, match));
+    GN_TRY(gn_weights_match(ctx, weights, wanted, count, architecture->unused, found, match));
     GN_TRY(convert(ctx, found, count, arena, values));
     for (size_t i = 0; i < count; i++)
         if (found[i])

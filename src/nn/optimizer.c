@@ -26,6 +26,12 @@ const gn_option gn_optimizer_option_table[] = {
     {"schedule_factor", GN_REAL, OPTION(schedule_factor), .fallback = "0.5", .min = 0, .max = 1,
      .when = "schedule step", .flags = GN_LENIENT | GN_OPEN_MIN,
      .help = "schedule step: factor on the learning rate at each change"},
+    {"warmup", GN_REAL, OPTION(warmup), .min = 0, .max = 1, .flags = GN_OPEN_MAX,
+     .help = "share of the steps during which the learning rate rises from 0 (default: 0)"},
+    {"compat_bert_decay", GN_BOOL, OPTION(compat_bert_decay), .when = "optimizer adamw",
+     .flags = GN_LENIENT,
+     .help = "adamw on a transformer: decay biases and norms instead of matrices, as SubpopBench "
+             "does"},
     {"clip", GN_REAL, OPTION(clip), .fallback = "0", .min = 0, .max = 1e9,
      .help = "gradient clipping: maximum norm; 0 is no limit"},
 };
@@ -34,7 +40,10 @@ const size_t gn_optimizer_option_count =
 
 double gn_learning_rate(const gn_optimizer_options *o, int64_t step, int64_t total)
 {
-    double done = total > 0 ? (double)step / (double)total : 0;
+    int64_t rising = (int64_t)ceil(o->warmup * (double)total);
+    if (step < rising)
+        return o->lr * (double)step / (double)rising;
+    double done = total > rising ? (double)(step - rising) / (double)(total - rising) : 0;
     switch (o->schedule) {
     case GN_SCHEDULE_LINEAR:
         return o->lr * (1 - done);
@@ -53,6 +62,8 @@ struct gn_optimizer {
     float *state; /* the momentum, or the two moments one after the other */
     size_t state_size;
     int64_t steps;
+    gn_stretch whole, *stretches; /* NULL: the whole block */
+    size_t stretch_count;
 };
 
 gerne_status gn_optimizer_new(gerne_ctx *ctx, const gn_optimizer_options *options, gn_block block,
@@ -62,6 +73,7 @@ gerne_status gn_optimizer_new(gerne_ctx *ctx, const gn_optimizer_options *option
     gn_optimizer *o = *out;
     o->options = *options;
     o->block = block;
+    o->whole = (gn_stretch){0, block.size, true};
     bool plain = options->optimizer == GN_SGD && options->momentum == 0;
     o->state_size = plain ? 0 : options->optimizer == GN_SGD ? block.size : 2 * block.size;
     gerne_status status =
@@ -78,7 +90,20 @@ void gn_optimizer_close(gn_optimizer *o)
     if (!o)
         return;
     gn_free(o->state);
+    gn_free(o->stretches);
     gn_free(o);
+}
+
+gerne_status gn_optimizer_set_decay(gerne_ctx *ctx, gn_optimizer *o, const gn_stretch *stretches,
+                                    size_t count)
+{
+    gn_stretch *copy;
+    GN_TRY(gn_alloc(ctx, count, sizeof *copy, "the optimiser", &copy));
+    memcpy(copy, stretches, count * sizeof *copy);
+    gn_free(o->stretches);
+    o->stretches = copy;
+    o->stretch_count = count;
+    return GERNE_OK;
 }
 
 float *gn_optimizer_state(gn_optimizer *o, size_t *size)
@@ -128,13 +153,19 @@ static void clip(gn_block block, double limit)
         block.gradients[i] *= factor;
 }
 
-static void step_sgd(gn_optimizer *o, double lr)
+static double decay_of(const gn_optimizer *o, const gn_stretch *s)
 {
-    float *restrict x = o->block.values, *restrict m = o->state;
-    const float *restrict g = o->block.gradients;
-    const float rate = (float)lr, decay = (float)o->options.weight_decay;
+    return s->decays ? o->options.weight_decay : 0;
+}
+
+static void step_sgd(gn_optimizer *o, double lr, const gn_stretch *s)
+{
+    float *restrict x = o->block.values + s->first;
+    float *restrict m = o->state_size ? o->state + s->first : NULL;
+    const float *restrict g = o->block.gradients + s->first;
+    const float rate = (float)lr, decay = (float)decay_of(o, s);
     const float momentum = o->state_size ? (float)o->options.momentum : 0;
-    size_t n = o->block.size;
+    size_t n = s->count;
     if (momentum == 0) {
 #pragma omp parallel for simd schedule(static)
         for (size_t i = 0; i < n; i++)
@@ -149,16 +180,16 @@ static void step_sgd(gn_optimizer *o, double lr)
     }
 }
 
-static void step_adam(gn_optimizer *o, double lr)
+static void step_adam(gn_optimizer *o, double lr, const gn_stretch *s)
 {
-    float *restrict x = o->block.values, *restrict m = o->state;
-    float *restrict v = o->state + o->block.size;
-    const float *restrict g = o->block.gradients;
-    const float b1 = 0.9f, b2 = 0.999f, decay = (float)o->options.weight_decay;
+    float *restrict x = o->block.values + s->first, *restrict m = o->state + s->first;
+    float *restrict v = o->state + o->block.size + s->first;
+    const float *restrict g = o->block.gradients + s->first;
+    const float b1 = 0.9f, b2 = 0.999f, decay = (float)decay_of(o, s);
     double t = (double)(o->steps + 1);
     const float rate = (float)(lr / (1 - pow(0.9, t)));
     const float root = (float)(1 / sqrt(1 - pow(0.999, t)));
-    size_t n = o->block.size;
+    size_t n = s->count;
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++) {
         float d = g[i] + decay * x[i];
@@ -169,16 +200,16 @@ static void step_adam(gn_optimizer *o, double lr)
 }
 
 /* The decay acts on the parameter that the moments have already moved. */
-static void step_adamw(gn_optimizer *o, double lr)
+static void step_adamw(gn_optimizer *o, double lr, const gn_stretch *s)
 {
-    float *restrict x = o->block.values, *restrict m = o->state;
-    float *restrict v = o->state + o->block.size;
-    const float *restrict g = o->block.gradients;
+    float *restrict x = o->block.values + s->first, *restrict m = o->state + s->first;
+    float *restrict v = o->state + o->block.size + s->first;
+    const float *restrict g = o->block.gradients + s->first;
     const float b1 = 0.9f, b2 = 0.999f;
     double t = (double)(o->steps + 1);
     const float rate = (float)(lr * sqrt(1 - pow(0.999, t)) / (1 - pow(0.9, t)));
-    const float decay = (float)(lr * o->options.weight_decay);
-    size_t n = o->block.size;
+    const float decay = (float)(lr * decay_of(o, s));
+    size_t n = s->count;
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++) {
         m[i] = b1 * m[i] + (1 - b1) * g[i];
@@ -192,11 +223,14 @@ void gn_optimizer_step(gn_optimizer *o, double lr)
 {
     if (o->options.clip > 0)
         clip(o->block, o->options.clip);
-    if (o->options.optimizer == GN_SGD)
-        step_sgd(o, lr);
-    else if (o->options.optimizer == GN_ADAM)
-        step_adam(o, lr);
-    else
-        step_adamw(o, lr);
+    const gn_stretch *stretches = o->stretches ? o->stretches : &o->whole;
+    for (size_t i = 0; i < (o->stretches ? o->stretch_count : 1); i++) {
+        if (o->options.optimizer == GN_SGD)
+            step_sgd(o, lr, &stretches[i]);
+        else if (o->options.optimizer == GN_ADAM)
+            step_adam(o, lr, &stretches[i]);
+        else
+            step_adamw(o, lr, &stretches[i]);
+    }
     o->steps++;
 }

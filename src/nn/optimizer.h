@@ -19,6 +19,8 @@ typedef struct gn_optimizer_options {
     double lr, momentum, weight_decay, clip;
     int64_t schedule_every;
     double schedule_factor;
+    double warmup;          /* share of the steps during which the rate rises from 0 */
+    bool compat_bert_decay; /* see gn_network_optimizer */
 } gn_optimizer_options;
 
 extern const gn_option gn_optimizer_option_table[];
@@ -33,6 +35,16 @@ typedef struct gn_optimizer gn_optimizer;
 GERNE_CHECKED gerne_status gn_optimizer_new(gerne_ctx *ctx, const gn_optimizer_options *options,
                                             gn_block block, gn_optimizer **out);
 void gn_optimizer_close(gn_optimizer *optimizer);
+
+/* A part of the block that decays as one. */
+typedef struct gn_stretch {
+    size_t first, count;
+    bool decays;
+} gn_stretch;
+
+/* weight_decay acts on some stretches alone; they follow each other and make up the block. */
+GERNE_CHECKED gerne_status gn_optimizer_set_decay(gerne_ctx *ctx, gn_optimizer *optimizer,
+                                                  const gn_stretch *stretches, size_t count);
 
 /* Clips (when asked) and takes one step with this rate. */
 void gn_optimizer_step(gn_optimizer *optimizer, double lr);

@@ -2,14 +2,7 @@
 
 #include <string.h>
 
-/* The hot loop of small networks; compiled for wide vectors too and chosen at run time. Sanitizers
- * run before the code that chooses does. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define GN_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define GN_WIDE
-#endif
+#include "base/vector.h"
 
 /* ---- loading ---- */
 
@@ -81,6 +74,43 @@ static void load_field(gn_network *network, const gn_samples *samples, size_t fi
     }
 }
 
+static int64_t length_of(const gn_network *network, const gn_samples *samples, size_t i)
+{
+    int field = gn_shape_find(gn_network_shape(network), GN_FIELD_LENGTH);
+    const int32_t *length = samples->fields[field][i];
+    return *length;
+}
+
+static gerne_status load_tokens(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                                size_t first, size_t n)
+{
+    int field = gn_shape_find(gn_network_shape(network), GN_FIELD_TOKENS);
+    int64_t longest = gn_network_shape(network)->fields[field].dims[0], total = 0;
+    if (samples->mixture)
+        return gn_fail(ctx, GERNE_EUNSUPPORTED, "texts cannot be mixed token by token");
+    for (size_t i = 0; i < n; i++) {
+        int64_t length = length_of(network, samples, first + i);
+        if (length < 1 || length > longest)
+            return gn_fail(ctx, GERNE_EINTERNAL, "a text of %lld tokens, not of 1 to %lld",
+                           (long long)length, (long long)longest);
+        total += length;
+    }
+    gn_network_set_masks(network, samples->step, samples->place + first);
+    gn_text_input input;
+    GN_TRY(gn_network_expect_tokens(ctx, network, total, &input));
+    memset(input.spans, 0, (size_t)gn_network_batch(network) * 2 * sizeof *input.spans);
+    int64_t start = 0;
+    for (size_t i = 0; i < n; i++) {
+        int64_t length = length_of(network, samples, first + i);
+        memcpy(input.ids + start, samples->fields[field][first + i],
+               (size_t)length * sizeof *input.ids);
+        input.spans[2 * i] = (int32_t)start;
+        input.spans[2 * i + 1] = (int32_t)length;
+        start += length;
+    }
+    return GERNE_OK;
+}
+
 static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                          size_t first, size_t n)
 {
@@ -104,9 +134,44 @@ gn_cross_entropy gn_samples_terms(const gn_samples *samples)
                               .share = mixture ? mixture->share : NULL};
 }
 
+/* How many of the samples from first on run at once: as many as the network was built for, and of
+ * texts as many as have no more tokens than its limit. */
+static size_t part_of(const gn_network *network, const gn_samples *samples, size_t first,
+                      size_t rest)
+{
+    size_t batch = (size_t)gn_network_batch(network), most = rest < batch ? rest : batch;
+    if (!gn_network_takes_tokens(network))
+        return most;
+    int64_t limit = gn_network_token_limit(network), tokens = 0;
+    for (size_t i = 0; i < most; i++) {
+        tokens += length_of(network, samples, first + i);
+        if (tokens > limit && i > 0)
+            return i;
+    }
+    return most;
+}
+
+/* A training pass is one run of the body, which backward needs; inference takes several. */
+static gerne_status run_texts(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
+                              size_t first, size_t n)
+{
+    size_t piece;
+    for (size_t i = 0; i < n; i += piece) {
+        piece = gn_network_trains_body(network) ? n : part_of(network, samples, first + i, n - i);
+        GN_TRY(load_tokens(ctx, network, samples, first + i, piece));
+        GN_TRY(gn_body_forward_rows(ctx, network, i, piece));
+    }
+    gn_network_set_masks(network, samples->step, samples->place + first); /* of the head */
+    return GERNE_OK;
+}
+
 gerne_status gn_pass_part(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                           size_t first, size_t n, bool body_only)
 {
+    if (gn_network_takes_tokens(network)) {
+        GN_TRY(run_texts(ctx, network, samples, first, n));
+        return body_only ? GERNE_OK : gn_head_forward_rows(ctx, network, NULL, n);
+    }
     GN_TRY(load(ctx, network, samples, first, n));
     GN_TRY(gn_body_forward(ctx, network));
     return body_only ? GERNE_OK : gn_head_forward(ctx, network, NULL);
@@ -158,10 +223,9 @@ static gerne_status check(gerne_ctx *ctx, const gn_network *network, const gn_sa
     return GERNE_OK;
 }
 
-static size_t part_of(const gn_network *network, const gn_samples *samples, size_t first)
+bool gn_pass_fits(const gn_network *network, const gn_samples *samples)
 {
-    size_t batch = (size_t)gn_network_batch(network), rest = samples->count - first;
-    return rest < batch ? rest : batch;
+    return samples->count == 0 || part_of(network, samples, 0, samples->count) == samples->count;
 }
 
 gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, gn_mode mode,
@@ -177,7 +241,7 @@ gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, gn_mode mode,
     GN_TRY(gn_network_set_mode(ctx, network, mode));
     size_t n;
     for (size_t first = 0; first < samples->count; first += n) {
-        n = part_of(network, samples, first);
+        n = part_of(network, samples, first, samples->count - first);
         GN_TRY(gn_pass_part(ctx, network, samples, first, n, false));
         take_outcome(network, first, n, outcome);
         if (loss)
@@ -208,7 +272,7 @@ gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network, const gn_samples 
     GN_TRY(gn_network_set_mode(ctx, network, GN_MODE_TRAIN));
     size_t n;
     for (size_t first = 0; first < samples->count; first += n) {
-        n = part_of(network, samples, first);
+        n = part_of(network, samples, first, samples->count - first);
         GN_TRY(gn_pass_part(ctx, network, samples, first, n, false));
         take_outcome(network, first, n, outcome);
         GN_TRY(backward_part(ctx, network, loss, first, n, accumulate || first > 0, outcome));
@@ -219,7 +283,7 @@ gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network, const gn_samples 
 gerne_status gn_pass_backward(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                               const gn_loss *loss, bool accumulate, const gn_outcome *outcome)
 {
-    if (!loss || samples->count > (size_t)gn_network_batch(network))
+    if (!loss || !gn_pass_fits(network, samples))
         return gn_pass_step(ctx, network, samples, loss, accumulate, outcome);
     return backward_part(ctx, network, loss, 0, samples->count, accumulate, outcome);
 }

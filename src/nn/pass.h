@@ -13,6 +13,8 @@
 #include "nn/loss.h"
 #include "nn/network.h"
 
+#pragma GCC visibility push(default) /* what plug-ins may call */
+
 enum { GN_CHANNELS_MAX = 4 };
 
 /* The rectangle that a cutmix takes from the other picture: rows top..bottom-1, columns
@@ -31,7 +33,7 @@ typedef struct gn_mixture {
 } gn_mixture;
 
 /* Samples where they lie: by field of the network's shape one pointer a sample. Pixels are bytes
- * [height][width][channels], features floats. */
+ * [height][width][channels], features floats, tokens and their number int32_t. */
 typedef struct gn_samples {
     size_t count;
     const void *const *fields[GN_FIELDS_MAX];
@@ -54,6 +56,9 @@ typedef struct gn_outcome {
     float *features;      /* [count][features] */
 } gn_outcome;
 
+/* Whether the samples run at once. */
+bool gn_pass_fits(const gn_network *network, const gn_samples *samples);
+
 /* One micro-batch: samples first..first+n-1 into the network's input (the rest of the batch is
  * zero), then forward in the network's present mode; without the head when body_only. */
 GERNE_CHECKED gerne_status gn_pass_part(gerne_ctx *ctx, gn_network *network,
@@ -62,7 +67,11 @@ GERNE_CHECKED gerne_status gn_pass_part(gerne_ctx *ctx, gn_network *network,
 
 /* In the calls below a loss that is NULL is the cross-entropy of gn_samples_terms, or none where
  * samples have no labels. A training pass of a network that couples its samples takes exactly
- * gn_network_batch samples. */
+ * gn_network_batch samples.
+ *
+ * Texts are packed in the order in which they come, so that lengths only decide where a batch is
+ * cut: the gradient is a sum over micro-batches, and its last bits depend on that. Features and
+ * logits of a text do not depend on the others but for the last bits of the matrix products. */
 
 /* Forward only. */
 GERNE_CHECKED gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, gn_mode mode,
@@ -79,5 +88,7 @@ GERNE_CHECKED gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network,
 GERNE_CHECKED gerne_status gn_pass_backward(gerne_ctx *ctx, gn_network *network,
                                             const gn_samples *samples, const gn_loss *loss,
                                             bool accumulate, const gn_outcome *outcome);
+
+#pragma GCC visibility pop
 
 #endif

@@ -80,10 +80,12 @@ typedef struct gn_wanted {
     size_t ndims;
     int64_t dims[GN_WEIGHT_DIMS];
     bool is_head;
+    bool optional; /* of a head: files may have none */
 } gn_wanted;
 
 typedef struct gn_match {
-    bool head_replaced;      /* the file's head has another shape: no head tensor was taken */
+    bool head_replaced;      /* the file's head has another shape, or there is none that may be
+                                missing: no head tensor was taken */
     const gn_wanted *head;   /* the head tensor that differs, lent from wanted; NULL if none */
     const gn_weight *theirs; /* what the file has in its place */
 } gn_match;
@@ -91,10 +93,13 @@ typedef struct gn_match {
 /* found[i] becomes the tensor for wanted[i], or NULL for every tensor of a head that is replaced
  * (match says so, and an information line is logged). Missing, unexpected and misshapen tensors
  * are named in one error. "module." and the like before every name is looked through,
- * "*.num_batches_tracked" is passed over. found has count items; match may be NULL. */
+ * "*.num_batches_tracked" is passed over, and so is what unused (which may be NULL) knows. found
+ * has count items; match may be NULL. */
+typedef bool gn_unused_fn(const char *name);
 GERNE_CHECKED gerne_status gn_weights_match(gerne_ctx *ctx, const gn_weights *weights,
                                             const gn_wanted *wanted, size_t count,
-                                            const gn_weight **found, gn_match *match);
+                                            gn_unused_fn *unused, const gn_weight **found,
+                                            gn_match *match);
 
 /* Writing safetensors. */
 typedef struct gn_weight_out {

@@ -19,6 +19,7 @@ typedef struct matcher {
     const gn_wanted *wanted;
     size_t count;
     const gn_weight **found;
+    gn_unused_fn *unused; /* or NULL */
     char prefix[GN_WEIGHT_NAME_MAX + 1];
     bool *used; /* of the file's tensors */
     size_t taken;
@@ -86,6 +87,17 @@ static bool same_shape(const gn_wanted *wanted, const gn_weight *weight)
 /* A head of another shape is left out as a whole: half of it would fit nothing. */
 static void check_head(matcher *m)
 {
+    bool any = false, optional = false;
+    for (size_t i = 0; i < m->count; i++) {
+        any = any || (m->wanted[i].is_head && find(m, m->wanted[i].name));
+        optional = optional || (m->wanted[i].is_head && m->wanted[i].optional);
+    }
+    if (optional && !any) {
+        m->match = (gn_match){.head_replaced = true};
+        gn_log(m->ctx, GERNE_LOG_INFO, "'%s' has no head: it is initialised at random",
+               m->weights->source);
+        return;
+    }
     for (size_t i = 0; i < m->count && !m->match.head_replaced; i++) {
         const gn_weight *weight = m->wanted[i].is_head ? find(m, m->wanted[i].name) : NULL;
         if (weight && !same_shape(&m->wanted[i], weight))
@@ -175,20 +187,22 @@ static gerne_status match_all(matcher *m)
         GN_TRY(match_one(m, i));
     for (size_t i = 0; i < m->weights->count; i++) {
         const char *name = m->weights->list[i].name;
-        if (!m->used[i] && !is_counter(name))
+        if (!m->used[i] && !is_counter(name) && !(m->unused && m->unused(name)))
             GN_TRY(note(m, &m->unexpected, name, ""));
     }
     return report(m);
 }
 
 gerne_status gn_weights_match(gerne_ctx *ctx, const gn_weights *weights, const gn_wanted *wanted,
-                              size_t count, const gn_weight **found, gn_match *match)
+                              size_t count, gn_unused_fn *unused, const gn_weight **found,
+                              gn_match *match)
 {
     matcher m = {.ctx = ctx,
                  .weights = weights,
                  .wanted = wanted,
                  .count = count,
                  .found = found,
+                 .unused = unused,
                  .missing = {.what = "missing"},
                  .unexpected = {.what = "unexpected"},
                  .misshapen = {.what = "of another shape"},

@@ -1,4 +1,4 @@
-/* read_predictions.c - predictions.csv and the pictures in errors/. */
+/* read_predictions.c - predictions.csv and the pictures or texts in errors/. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ gerne_status gn_read_predictions(gn_run_record *run)
     return gn_run_note(run, "predictions.csv is damaged and ignored: %s.", gerne_message(run->ctx));
 }
 
-/* ---- errors/<index>_<y>_<a>_<pred>.png ---- */
+/* ---- errors/<index>_<y>_<a>_<pred>.png or .txt ---- */
 
 static bool parse_name(const gn_run_record *run, const char *name, gn_picture_record *out)
 {
@@ -61,8 +61,9 @@ static bool parse_name(const gn_run_record *run, const char *name, gn_picture_re
             return false;
         at += i < 3;
     }
-    if (strcmp(at, ".png") != 0 || numbers[1] >= run->classes || numbers[2] >= run->attributes ||
-        numbers[3] >= run->classes)
+    out->is_text = strcmp(at, ".txt") == 0;
+    if ((!out->is_text && strcmp(at, ".png") != 0) || numbers[1] >= run->classes ||
+        numbers[2] >= run->attributes || numbers[3] >= run->classes)
         return false;
     out->index = numbers[0];
     out->y = (uint32_t)numbers[1];
@@ -84,9 +85,9 @@ static bool load_picture(gn_run_record *run, const char *folder, const char *nam
     static const char signature[] = "\x89PNG\r\n\x1a\n";
     const char *path;
     return gn_path_join(run->ctx, run->arena, folder, name, &path) == GERNE_OK &&
-           gn_file_read(run->ctx, path, PICTURE_BYTES, &out->png) == GERNE_OK &&
-           out->png.size > sizeof signature &&
-           memcmp(out->png.bytes, signature, sizeof signature - 1) == 0;
+           gn_file_read(run->ctx, path, PICTURE_BYTES, &out->bytes) == GERNE_OK &&
+           (out->is_text || (out->bytes.size > sizeof signature &&
+                             memcmp(out->bytes.bytes, signature, sizeof signature - 1) == 0));
 }
 
 gerne_status gn_read_pictures(gn_run_record *run)
@@ -103,7 +104,7 @@ gerne_status gn_read_pictures(gn_run_record *run)
         if (load_picture(run, path, entry->d_name, &picture))
             run->pictures[run->picture_count++] = picture;
         else
-            gn_text_free(&picture.png);
+            gn_text_free(&picture.bytes);
     }
     closedir(folder);
     qsort(run->pictures, run->picture_count, sizeof run->pictures[0], by_index);

@@ -235,7 +235,7 @@ void gn_run_record_free(gn_run_record *run)
     for (size_t i = 0; i < run->stage_count; i++)
         gn_curves_close(&run->stages[i].curves);
     for (size_t i = 0; i < run->picture_count; i++)
-        gn_text_free(&run->pictures[i].png);
+        gn_text_free(&run->pictures[i].bytes);
     gn_prediction_file_free(&run->predictions);
     gn_comparison_free(&run->difference);
     gn_free(run->warnings.items);

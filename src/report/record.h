@@ -58,7 +58,8 @@ typedef struct gn_stage_record {
 typedef struct gn_picture_record {
     uint64_t index;
     uint32_t y, a, pred;
-    gn_text png; /* owned */
+    bool is_text;
+    gn_text bytes; /* of a PNG, or of the text; owned */
 } gn_picture_record;
 
 typedef struct gn_run_record {

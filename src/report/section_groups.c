@@ -1,4 +1,5 @@
-/* section_groups.c - the groups with their intervals, confusion by group, images of errors. */
+/* section_groups.c - the groups with their intervals, confusion by group, images or texts of
+ * errors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,14 +261,31 @@ void gn_section_confusion(gn_page *page, gn_run_record *run)
     gn_free(c.counts);
 }
 
-/* ---- pictures ---- */
+/* ---- pictures and texts ---- */
+
+enum { QUOTE_LENGTH = 600 };
 
 /* Pictures of few pixels are shown as such, not smeared: the width stands in a PNG's first chunk.
  */
 static bool is_tiny(const gn_picture_record *picture)
 {
-    const unsigned char *width = (const unsigned char *)picture->png.bytes + 16;
-    return picture->png.size > 24 && !width[0] && !width[1] && !width[2] && width[3] <= 48;
+    const unsigned char *width = (const unsigned char *)picture->bytes.bytes + 16;
+    return picture->bytes.size > 24 && !width[0] && !width[1] && !width[2] && width[3] <= 48;
+}
+
+static void add_picture(gn_page *page, const gn_picture_record *p)
+{
+    gn_page_add(page, "<img%s alt=\"test image %llu\" src=\"data:image/png;base64,",
+                is_tiny(p) ? " class=\"tiny\"" : "", (unsigned long long)p->index);
+    gn_page_base64(page, p->bytes.bytes, p->bytes.size);
+    gn_page_add(page, "\">");
+}
+
+static void add_quote(gn_page *page, const gn_picture_record *p)
+{
+    gn_page_add(page, "<blockquote dir=\"auto\">");
+    gn_page_text_cut(page, p->bytes.size ? p->bytes.bytes : "", QUOTE_LENGTH);
+    gn_page_add(page, "</blockquote>");
 }
 
 void gn_section_pictures(gn_page *page, gn_run_record *run)
@@ -276,16 +294,21 @@ void gn_section_pictures(gn_page *page, gn_run_record *run)
         return;
     const gn_picture_record *first = &run->pictures[0];
     size_t group = (size_t)first->y * run->attributes + first->a;
-    gn_page_add(page, "<h2>Errors in the worst group</h2>\n<p>Test images of ");
+    gn_page_add(page, "<h2>Errors in the worst group</h2>\n<p>Test %s of ",
+                first->is_text ? "texts" : "images");
     gn_page_group(page, run, group, true);
-    gn_page_add(page, " that the model misclassifies with the highest confidence.</p>\n"
-                      "<ul class=\"pictures\">");
+    gn_page_add(page,
+                " that the model misclassifies with the highest confidence.</p>\n"
+                "<ul class=\"%s\">",
+                first->is_text ? "quotes" : "pictures");
     for (size_t i = 0; i < run->picture_count; i++) {
         const gn_picture_record *p = &run->pictures[i];
-        gn_page_add(page, "<li><img%s alt=\"test image %llu\" src=\"data:image/png;base64,",
-                    is_tiny(p) ? " class=\"tiny\"" : "", (unsigned long long)p->index);
-        gn_page_base64(page, p->png.bytes, p->png.size);
-        gn_page_add(page, "\"><span>predicted as ");
+        gn_page_add(page, "<li>");
+        if (p->is_text)
+            add_quote(page, p);
+        else
+            add_picture(page, p);
+        gn_page_add(page, "<span>predicted as ");
         gn_page_text_cut(page, run->class_names[p->pred], 60);
         gn_page_add(page, "</span><small>sample %llu</small></li>", (unsigned long long)p->index);
     }

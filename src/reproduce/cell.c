@@ -3,14 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "methods/method.h"
-
 enum { GRID_MAX = 4096 };
 
 const char *gn_cell_state_name(gn_cell_state state)
 {
-    static const char *const names[] = {"runnable", "data missing", "not built yet",
-                                        "no configuration"};
+    static const char *const names[] = {"runnable", "data missing", "no configuration"};
     return names[state];
 }
 
@@ -119,14 +116,6 @@ const char *gn_grid_value(const gn_settings *axes, size_t point, size_t axis)
 
 /* ---- can it run? ---- */
 
-static bool method_exists(const char *name)
-{
-    for (size_t i = 0; gn_methods[i]; i++)
-        if (strcmp(gn_methods[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 static const char *setting_of(const gn_cell *cell, const char *key)
 {
     const gn_setting *s = gn_settings_find(&cell->fixed, key);
@@ -141,7 +130,7 @@ static gerne_status settle_data(gerne_ctx *ctx, gn_arena *arena, const gn_places
         return GERNE_OK; /* generated */
     GN_TRY(gn_place_of(ctx, arena, places, cell->dataset, &cell->dir, &cell->reason));
     if (!cell->dir) {
-        cell->state = cell->dataset->folder ? GN_CELL_DATA_MISSING : GN_CELL_NOT_BUILT;
+        cell->state = GN_CELL_DATA_MISSING;
         cell->hint = cell->dataset->hint;
         return GERNE_OK;
     }
@@ -154,20 +143,15 @@ static gerne_status settle_data(gerne_ctx *ctx, gn_arena *arena, const gn_places
                                &cell->reason, &cell->hint));
     if (!cell->weights)
         cell->state = GN_CELL_DATA_MISSING;
-    cell->variant_of_weights = places->variant;
+    if (!arch || strcmp(arch, "resnet50") == 0)
+        cell->variant_of_weights = places->variant;
     return GERNE_OK;
 }
 
 gerne_status gn_cell_settle(gerne_ctx *ctx, gn_arena *arena, const gn_places *places, gn_cell *cell)
 {
     cell->state = GN_CELL_RUNNABLE;
-    if (!method_exists(cell->method)) {
-        cell->state = GN_CELL_NOT_BUILT;
-        cell->reason = "not built yet: the method";
-    } else if (!cell->dataset->folder) {
-        cell->state = GN_CELL_NOT_BUILT;
-        cell->reason = "not built yet: text data";
-    } else if (!cell->base_name) {
+    if (!cell->base_name) {
         cell->state = GN_CELL_NO_CONFIGURATION;
         cell->reason = "no configuration in this budget; try the other --budget";
     } else {
@@ -192,7 +176,7 @@ gerne_status gn_cell_flags(gerne_ctx *ctx, const gn_cell *cell, gn_settings *out
     const gn_settings *fixed = &cell->fixed;
     for (size_t i = 0; i < fixed->count; i++)
         GN_TRY(add_flag(ctx, out, fixed->list[i].key, fixed->list[i].items[0]));
-    GN_TRY(add_flag(ctx, out, "data.dir", cell->dir));
+    GN_TRY(add_flag(ctx, out, cell->dataset->is_file ? "data.file" : "data.dir", cell->dir));
     GN_TRY(add_flag(ctx, out, "data.frost", cell->frost));
     GN_TRY(add_flag(ctx, out, "model.weights", cell->weights));
     return add_flag(ctx, out, "model.variant", cell->variant_of_weights);

@@ -18,7 +18,6 @@
 typedef enum gn_cell_state {
     GN_CELL_RUNNABLE,
     GN_CELL_DATA_MISSING,     /* or weights */
-    GN_CELL_NOT_BUILT,        /* a method or a kind of data that we do not have yet */
     GN_CELL_NO_CONFIGURATION, /* none of this budget */
 } gn_cell_state;
 

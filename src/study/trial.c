@@ -324,7 +324,8 @@ gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
         json_decref(results);
         return status;
     }
-    if (status == GERNE_EDIVERGED || status == GERNE_EUSAGE || status == GERNE_EUNSUPPORTED)
+    if (status == GERNE_EDIVERGED || status == GERNE_ENOTHING || status == GERNE_EUSAGE ||
+        status == GERNE_EUNSUPPORTED)
         return end_badly(ctx, ledger, claim, status);
     gerne_status released = gn_ledger_release(ledger, claim);
     return released == GERNE_OK ? status : released;

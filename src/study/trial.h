@@ -34,9 +34,10 @@ GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, con
                                            const char *cache, gn_run_config **config);
 
 /* Runs the claimed trial in DIR/trials/<id>, or resumes it exactly where it stopped, and ends the
- * claim. A run that fails by its own settings (it diverged, beta is out of bounds, its metric is
- * NaN) is a failed trial with its reason, and GERNE_OK here. What would hit every trial (the
- * system, the data, an interrupt) is returned, and the trial waits again. cache may be NULL. */
+ * claim. A run that fails by its own settings (it diverged, its estimator found nothing, beta is
+ * out of bounds, its metric is NaN) is a failed trial with its reason, and GERNE_OK here. What
+ * would hit every trial (the system, the data, an interrupt) is returned, and the trial waits
+ * again. cache may be NULL. */
 GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
                                             const char *cache);
 

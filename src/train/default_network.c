@@ -25,6 +25,8 @@ static const char *choose(const gn_run_config *c, const gn_dataset *dataset, cha
     gn_sample_shape shape = gn_dataset_shape(dataset);
     gn_shape_words(&shape, words, sizeof words);
     snprintf(reason, REASON_MAX, "the default for %s", words);
+    if (dataset->field == GN_TOKENS)
+        return "bert";
     return dataset->field == GN_FEATURES ? "mlp" : small ? "resnet20" : "resnet18";
 }
 

@@ -16,7 +16,7 @@ typedef struct feed_slot {
     uint32_t *indices, *rows;
     int32_t *labels, *predictions[GN_NETWORKS_MAX];
     float *weights, *own, *biased, *less_biased, *losses[GN_NETWORKS_MAX];
-    const void **sources; /* where the samples lie */
+    const void **sources[GN_FIELDS_MAX]; /* where the samples lie, by field */
 } feed_slot;
 
 struct gn_feed {
@@ -32,10 +32,11 @@ struct gn_feed {
 
 static void free_arrays(feed_slot *s)
 {
-    void *all[] = {s->indices, s->rows,   s->labels,      s->weights,
-                   s->own,     s->biased, s->less_biased, s->sources};
+    void *all[] = {s->indices, s->rows, s->labels, s->weights, s->own, s->biased, s->less_biased};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         gn_free(all[i]);
+    for (int i = 0; i < GN_FIELDS_MAX; i++)
+        gn_free(s->sources[i]);
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
         gn_free(s->losses[i]);
         gn_free(s->predictions[i]);
@@ -59,7 +60,8 @@ static gerne_status reserve(gerne_ctx *ctx, feed_slot *s, size_t need)
     GN_TRY(gn_alloc(ctx, n, sizeof *s->own, what, &s->own));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->biased, what, &s->biased));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->less_biased, what, &s->less_biased));
-    GN_TRY(gn_alloc(ctx, n, sizeof *s->sources, what, &s->sources));
+    for (int i = 0; i < GN_FIELDS_MAX; i++)
+        GN_TRY(gn_alloc(ctx, n, sizeof *s->sources[i], what, &s->sources[i]));
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
         GN_TRY(gn_alloc(ctx, n, sizeof(float), what, &s->losses[i]));
         GN_TRY(gn_alloc(ctx, n, sizeof(int32_t), what, &s->predictions[i]));
@@ -141,7 +143,6 @@ static void view(const gn_feed *f, feed_slot *s, int64_t k, size_t first, size_t
     *out = (gn_minibatch){
         .indices = s->indices + first,
         .samples = {.count = count,
-                    .fields = {s->sources + first},
                     .labels = s->labels + first,
                     .weights = s->weights + first,
                     .step = (uint64_t)k,
@@ -150,6 +151,8 @@ static void view(const gn_feed *f, feed_slot *s, int64_t k, size_t first, size_t
         .less_biased = extrapolated ? s->less_biased + first : NULL,
         .weights = s->own + first,
     };
+    for (int i = 0; i < GN_FIELDS_MAX; i++)
+        out->samples.fields[i] = s->sources[i] + first;
     memcpy(out->samples.scale, f->data->scale, sizeof f->data->scale);
     memcpy(out->samples.shift, f->data->shift, sizeof f->data->shift);
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
@@ -229,9 +232,10 @@ gerne_status gn_feed_next(gn_feed *f, int64_t k, gn_minibatch **batches)
     if (s->k != k)
         GN_TRY(prepare(f, k));
     if (s->count) {
-        const void *const *sources;
-        GN_TRY(gn_fetch_wait(f->fetch, &sources));
-        memcpy(s->sources, sources, s->count * sizeof *sources);
+        const void *const *fields[GN_FIELDS_MAX];
+        GN_TRY(gn_fetch_wait(f->fetch, fields));
+        for (int i = 0; i < GN_FIELDS_MAX && fields[i]; i++)
+            memcpy(s->sources[i], fields[i], s->count * sizeof *fields[i]);
         f->held = true;
     }
     if (f->ahead && k + 1 < f->run->steps)

@@ -37,12 +37,26 @@ void gn_sample_list_free(gn_sample_list *list)
     *list = (gn_sample_list){0};
 }
 
+/* Every token of a text needs its row in the network. */
+static gerne_status check_words(gerne_ctx *ctx, const gn_sample_shape *ours,
+                                const gn_sample_shape *theirs)
+{
+    const gn_field *rows = gn_shape_field(ours, GN_FIELD_TOKENS);
+    const gn_field *tokens = gn_shape_field(theirs, GN_FIELD_TOKENS);
+    if (!tokens || (tokens->below > 0 && tokens->below <= rows->below))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "the vocabulary has %lld words, but the network embeds %lld",
+            (long long)tokens->below, (long long)rows->below);
+    gn_hint(ctx, "use --model.vocab with the vocabulary of these weights");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status check_shape(gerne_ctx *ctx, const gn_network *network,
                                 const gn_dataset *dataset)
 {
     const gn_sample_shape *ours = gn_network_shape(network), theirs = gn_dataset_shape(dataset);
-    if (gn_shapes_equal(ours, &theirs))
-        return GERNE_OK;
+    if (gn_shape_fits(ours, &theirs))
+        return check_words(ctx, ours, &theirs);
     char words[2][96];
     gn_shape_words(ours, words[0], sizeof words[0]);
     gn_shape_words(&theirs, words[1], sizeof words[1]);
@@ -135,7 +149,7 @@ static gerne_status run_batch(gn_inference *inference, pass *p, size_t first, gn
     gn_samples *samples = &inference->samples;
     size_t n = batch_from(inference, p, first);
     GN_TRY(submit(inference, p));
-    GN_TRY(gn_fetch_wait(inference->fetch, &samples->fields[0]));
+    GN_TRY(gn_fetch_wait(inference->fetch, samples->fields));
     samples->count = n;
     gerne_status status =
         gn_pass_part(inference->ctx, network, samples, 0, n, inference->body_only);

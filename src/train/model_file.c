@@ -13,7 +13,7 @@ static const char version_key[] = "gerne", method_key[] = "method", model_key[] 
                   attributes_key[] = "attribute_names", pixels_key[] = "normalization",
                   rows_key[] = "standardization";
 
-enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8 };
+enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8, DEPTH_MAX = 1000 };
 
 struct gn_model_file {
     gn_arena *arena;
@@ -106,6 +106,37 @@ static void set_choice(json_t *json, const char *name, int value)
                         json_string(gn_choice_word(option->choices, value, word, sizeof word)));
 }
 
+static const char *const activations[] = {
+    [GN_GELU] = "gelu", [GN_GELU_TANH] = "gelu_tanh", [GN_RELU] = "relu", [GN_TANH] = "tanh"};
+
+/* In the words of Hugging Face's config.json where it has one. */
+static const struct size_key {
+    const char *key;
+    size_t offset; /* of an int64_t in gn_transformer */
+} size_keys[] = {
+    {"depth", offsetof(gn_transformer, depth)},
+    {"width", offsetof(gn_transformer, width)},
+    {"num_attention_heads", offsetof(gn_transformer, heads)},
+    {"intermediate", offsetof(gn_transformer, intermediate)},
+    {"vocabulary", offsetof(gn_transformer, vocabulary)},
+    {"positions", offsetof(gn_transformer, positions)},
+    {"segments", offsetof(gn_transformer, segments)},
+    {"patch", offsetof(gn_transformer, patch)},
+};
+enum { SIZE_KEYS = sizeof size_keys / sizeof size_keys[0] };
+
+static void set_transformer(json_t *json, const gn_transformer *t)
+{
+    for (size_t i = 0; i < SIZE_KEYS; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)t + size_keys[i].offset, sizeof value);
+        json_object_set_new(json, size_keys[i].key, json_integer(value));
+    }
+    json_object_set_new(json, "hidden_act", json_string(activations[t->activation]));
+    json_object_set_new(json, "layer_norm_eps", gn_json_number(t->epsilon));
+    json_object_set_new(json, "pooler", json_boolean(t->pooler));
+}
+
 static json_t *model_json(const gn_model_options *model)
 {
     json_t *json = json_object(), *hidden = json_array();
@@ -117,6 +148,8 @@ static json_t *model_json(const gn_model_options *model)
     set_choice(json, "stem", model->stem);
     if (model->copies > 1)
         json_object_set_new(json, "copies", json_integer(model->copies));
+    if (model->transformer.settled)
+        set_transformer(json, &model->transformer);
     return json;
 }
 
@@ -224,6 +257,27 @@ static bool take_choice(const json_t *model, const char *name, int *out)
     return *out >= 0;
 }
 
+/* Sizes as set_transformer writes them; their own limits keep every product of two in range. */
+static bool take_transformer(const json_t *json, gn_transformer *t)
+{
+    const char *word = json_string_value(json_object_get(json, "hidden_act"));
+    for (size_t i = 0; i < SIZE_KEYS; i++) {
+        int64_t value = json_integer_value(json_object_get(json, size_keys[i].key));
+        if (value < 0 || value > WIDTH_MAX)
+            return false;
+        memcpy((char *)t + size_keys[i].offset, &value, sizeof value);
+    }
+    t->activation = -1;
+    for (int i = 0; word && i < (int)(sizeof activations / sizeof activations[0]); i++)
+        if (strcmp(activations[i], word) == 0)
+            t->activation = i;
+    t->epsilon = json_number_value(json_object_get(json, "layer_norm_eps"));
+    t->pooler = json_is_true(json_object_get(json, "pooler"));
+    t->settled = t->depth > 0 && t->depth <= DEPTH_MAX && t->width > 0 && t->heads > 0 &&
+                 t->intermediate > 0 && t->activation >= 0 && t->epsilon > 0;
+    return t->settled;
+}
+
 static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t *json)
 {
     gn_model_options *model = &file->card.model;
@@ -235,6 +289,8 @@ static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t
         !take_choice(json, "stem", &model->stem))
         return bad(ctx, file, model_key);
     GN_TRY(gn_arena_copy_text(ctx, file->arena, arch, &model->arch));
+    if (json_object_get(json, "hidden_act") && !take_transformer(json, &model->transformer))
+        return bad(ctx, file, model_key);
     GN_TRY(gn_arena_alloc(ctx, file->arena, n ? n : 1, sizeof *widths, &widths));
     for (size_t i = 0; i < n; i++) {
         widths[i] = json_integer_value(json_array_get(hidden, i));
@@ -259,6 +315,11 @@ static gerne_status take_shape(gerne_ctx *ctx, gn_model_file *file, const json_t
     bool row = n == 1 && dims[0] > 0 && dims[0] <= WIDTH_MAX;
     file->card.shape =
         image ? gn_pixels_shape(dims[0], dims[1], dims[2]) : gn_features_shape(dims[0]);
+    const gn_transformer *t = &file->card.model.transformer;
+    if (row && t->settled && t->vocabulary > 0) {
+        file->card.shape = gn_tokens_shape(dims[0]);
+        file->card.shape.fields[0].below = t->vocabulary;
+    }
     return image || row ? GERNE_OK : bad(ctx, file, shape_key);
 }
 
@@ -298,7 +359,7 @@ static gerne_status take_attributes(gerne_ctx *ctx, gn_model_file *file, const j
                       &file->card.attribute_names);
 }
 
-/* One row a key that holds JSON; standardization needs the shape before it. */
+/* One row a key that holds JSON; the shape needs the model before it, standardization the shape. */
 typedef struct card_key {
     const char *key;
     gerne_status (*take)(gerne_ctx *ctx, gn_model_file *file, const json_t *json);
@@ -386,10 +447,10 @@ gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file *file,
                                     const gn_model_options *options, gn_sample_shape shape)
 {
     const gn_architecture *architecture;
-    char head[64] = "fc.weight";
+    char name[GN_NAME_MAX], head[GN_NAME_MAX + 8];
     GN_TRY(gn_architecture_find(ctx, options->arch, &architecture));
-    if (architecture->layers_before_head)
-        snprintf(head, sizeof head, "fc%d.weight", architecture->layers_before_head(options) + 1);
+    gn_head_name(architecture, options, name);
+    snprintf(head, sizeof head, "%s.weight", name);
     int64_t classes = count_classes(file->weights, head);
     if (classes < 1 || classes > UINT32_MAX)
         return gn_fail(ctx, GERNE_EDATA, "'%s' has no tensor '%s', the head of %s", file->path,
@@ -403,6 +464,7 @@ gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file *file,
     }
     file->card = (gn_model_card){
         .model = *options, .shape = shape, .classes = (uint32_t)classes, .class_names = names};
+    file->card.model.weights = file->path; /* which decides the sizes of a transformer */
     file->has_card = true;
     return GERNE_OK;
 }

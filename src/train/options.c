@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "methods/list.h"
 #include "metrics/metrics.h"
+#include "train/plugin.h"
 
 #define METHOD(key) offsetof(gn_method_options, key)
 #define TRAIN(key)  offsetof(gn_train_options, key)
@@ -21,6 +23,15 @@ static const gn_option method_table[] = {
          "for classes; auto is the method's default"},
     {"attributes", GN_CHOICE, METHOD(attributes), .fallback = "known", .choices = "known|unknown",
      .help = "whether training uses the attribute labels"},
+};
+
+/* Part of a configuration whose method or estimator comes from a plug-in. Where its file lies is
+ * said by the command line alone: a configuration may come from someone else. */
+#define PLUGIN_KEY "method.plugin_sha256"
+static const gn_option plugin_table[] = {
+    {"plugin_sha256", GN_TEXT, METHOD(plugin_sha256),
+     .help = "SHA-256 of the plug-in that has the method, recorded by every run; if set, another "
+             "--plugin is refused"},
 };
 
 static const gn_option train_table[] = {
@@ -93,6 +104,12 @@ static gerne_status add_before_method(gerne_ctx *ctx, gn_config *config, gn_run_
                          &target->method_choice);
 }
 
+static gerne_status add_plugin(gerne_ctx *ctx, gn_config *config, gn_run_config *target)
+{
+    return gn_config_add(ctx, config, "method", method_words, plugin_table, COUNT(plugin_table),
+                         &target->method_choice);
+}
+
 static gerne_status add_after_method(gerne_ctx *ctx, gn_config *config, gn_run_config *target)
 {
     GN_TRY(gn_config_add(ctx, config, "train", train_words, gn_optimizer_option_table,
@@ -127,6 +144,7 @@ gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *config, gn_arena 
                                     gn_run_config *target)
 {
     GN_TRY(add_before_method(ctx, config, target));
+    GN_TRY(add_plugin(ctx, config, target));
     GN_TRY(describe_list(ctx, config, arena, "Method", gn_methods));
     GN_TRY(describe_list(ctx, config, arena, "Estimator", gn_estimators));
     return add_after_method(ctx, config, target);
@@ -161,14 +179,6 @@ static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config, c
     return status;
 }
 
-static bool has_option(const gn_method *method, const char *name)
-{
-    for (size_t i = 0; i < method->option_count; i++)
-        if (strcmp(method->options[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* An unknown key that other methods have: says whose it is instead of the nearest name. */
 static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings *settings)
 {
@@ -181,11 +191,11 @@ static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings
     gn_text owners = {0};
     gerne_status status = GERNE_OK;
     for (size_t i = 0; gn_methods[i] && status == GERNE_OK; i++)
-        if (has_option(gn_methods[i], key + 7))
+        if (gn_method_has_option(gn_methods[i], key + 7))
             status =
                 gn_text_add(ctx, &owners, "%s%s", owners.size ? ", " : "", gn_methods[i]->name);
     for (size_t i = 0; gn_estimators[i] && status == GERNE_OK; i++)
-        if (has_option(gn_estimators[i], key + 7))
+        if (gn_method_has_option(gn_estimators[i], key + 7))
             status = gn_text_add(ctx, &owners, "%sestimator %s", owners.size ? ", " : "",
                                  gn_estimators[i]->name);
     if (status == GERNE_OK && owners.size)
@@ -247,6 +257,35 @@ static void forget_yielded(gn_run_config *c)
         t->per_class = 0;
 }
 
+/* A configuration that was made with a plug-in, of which nothing is loaded. */
+static gerne_status hint_plugin(gerne_ctx *ctx, gerne_status status, const gn_settings *file,
+                                const gn_settings *flags)
+{
+    if (status == GERNE_EUSAGE && (value_of(file, PLUGIN_KEY) || value_of(flags, PLUGIN_KEY)))
+        gn_hint(ctx, "it comes from a plug-in: say where that is with --plugin FILE.so");
+    return status;
+}
+
+/* The configuration says which plug-in it needs, and from here on carries that. */
+static gerne_status settle_plugin(gerne_ctx *ctx, gn_run_config *c, const char *sha256)
+{
+    const char *asked = c->method_choice.plugin_sha256;
+    if (asked && strcmp(asked, sha256) != 0) {
+        gn_fail(ctx, GERNE_EUSAGE,
+                "the configuration was made with another plug-in: " PLUGIN_KEY
+                " is %.12s..., --plugin has %.12s...",
+                asked, sha256);
+        gn_hint(ctx, "give the plug-in that it was made with, or start a new run without the key");
+        return GERNE_EUSAGE;
+    }
+    gn_settings own = {.arena = gn_config_arena(c->config)};
+    gerne_status status = gn_settings_add(ctx, &own, PLUGIN_KEY, &sha256, 1, false, 0);
+    if (status == GERNE_OK)
+        status = gn_config_apply(ctx, c->config, &own);
+    gn_settings_free(&own);
+    return status;
+}
+
 /* Its options join the section of the method. */
 static gerne_status add_estimator(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
                                   const gn_settings *flags)
@@ -257,7 +296,7 @@ static gerne_status add_estimator(gerne_ctx *ctx, gn_run_config *c, const gn_set
         name = c->method->default_estimator;
     if (!name || strcmp(name, "none") == 0)
         return GERNE_OK;
-    GN_TRY(gn_estimator_find(ctx, name, &c->estimator));
+    GN_TRY(hint_plugin(ctx, gn_estimator_find(ctx, name, &c->estimator), file, flags));
     const gn_method *e = c->estimator;
     GN_TRY(gn_arena_alloc(ctx, gn_config_arena(c->config), 1, e->options_size ? e->options_size : 1,
                           &c->estimator_options));
@@ -272,17 +311,22 @@ static gerne_status fill(gerne_ctx *ctx, gn_run_config *c, const gn_settings *fi
     name = name ? name : value_of(file, "method.name");
     GN_TRY(gn_config_new(ctx, &c->config));
     GN_TRY(add_before_method(ctx, c->config, c));
-    GN_TRY(gn_method_find(ctx, name ? name : method_table[0].fallback, &c->method));
+    name = name ? name : method_table[0].fallback;
+    GN_TRY(hint_plugin(ctx, gn_method_find(ctx, name, &c->method), file, flags));
     GN_TRY(gn_arena_alloc(ctx, gn_config_arena(c->config), 1,
                           c->method->options_size ? c->method->options_size : 1,
                           &c->method_options));
     GN_TRY(gn_config_add(ctx, c->config, "method", method_words, c->method->options,
                          c->method->option_count, c->method_options));
     GN_TRY(add_estimator(ctx, c, file, flags));
+    const char *plugin = gn_plugin_sha256(c->method);
+    plugin = plugin ? plugin : gn_plugin_sha256(c->estimator);
+    if (plugin)
+        GN_TRY(add_plugin(ctx, c->config, c));
     GN_TRY(add_after_method(ctx, c->config, c));
     GN_TRY(apply(ctx, c, file, flags));
     forget_yielded(c);
-    return GERNE_OK;
+    return plugin ? settle_plugin(ctx, c, plugin) : GERNE_OK;
 }
 
 gerne_status gn_run_config_new(gerne_ctx *ctx, const gn_settings *file, const gn_settings *flags,
@@ -307,6 +351,14 @@ void gn_run_config_close(gn_run_config *config)
     gn_free(config);
 }
 
+bool gn_is_common_method_option(const char *name)
+{
+    for (size_t i = 0; i < COUNT(method_table); i++)
+        if (strcmp(name, method_table[i].name) == 0)
+            return true;
+    return strcmp(name, plugin_table[0].name) == 0;
+}
+
 gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option, const char **out)
 {
     if (option)
@@ -318,4 +370,33 @@ gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option
     if (home && home[0] == '/')
         return gn_path_join(ctx, arena, home, ".cache/gerne", out);
     return gn_path_join(ctx, arena, ".", ".gerne-cache", out);
+}
+
+gerne_status gn_settle_vocabulary(gerne_ctx *ctx, const gn_run_config *config)
+{
+    static const char *const names[] = {"tokenizer.json", "vocab.txt"};
+    gn_arena *arena = gn_config_arena(config->config);
+    const char *weights = config->model.weights, *found = NULL;
+    if (config->data.format != GN_DATA_TEXT || config->model.vocab || !weights)
+        return GERNE_OK;
+    const char *slash = strrchr(weights, '/');
+    size_t size = slash ? (size_t)(slash - weights) : 1;
+    char *folder;
+    GN_TRY(gn_arena_alloc(ctx, arena, size + 1, 1, &folder));
+    memcpy(folder, slash ? weights : ".", size);
+    for (size_t i = 0; i < COUNT(names) && !found; i++) {
+        const char *path;
+        GN_TRY(gn_path_join(ctx, arena, size ? folder : "/", names[i], &path));
+        if (gn_path_exists(path))
+            found = path;
+    }
+    if (!found)
+        return GERNE_OK;
+    gn_settings chosen = {.arena = arena};
+    gerne_status status = gn_settings_add(ctx, &chosen, "model.vocab", &found, 1, false, 0);
+    if (status == GERNE_OK)
+        status = gn_config_apply(ctx, config->config, &chosen);
+    gn_settings_free(&chosen);
+    gn_log(ctx, GERNE_LOG_INFO, "vocabulary: '%s', beside the weights", found);
+    return status;
 }

@@ -14,6 +14,7 @@ typedef enum gn_select_split { GN_SELECT_VAL, GN_SELECT_TEST } gn_select_split;
 typedef struct gn_method_options {
     const char *name, *estimator;
     int attributes;
+    const char *plugin_sha256; /* NULL: the method and the estimator are ours */
 } gn_method_options;
 
 typedef struct gn_train_options {
@@ -62,8 +63,15 @@ void gn_run_config_close(gn_run_config *config); /* takes NULL */
 GERNE_CHECKED gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *config,
                                                   gn_arena *arena, gn_run_config *target);
 
+/* Whether every method has the option, such as method.name. */
+bool gn_is_common_method_option(const char *name);
+
 /* The folder of what can be made again: the option, or gerne under the user's cache folder. */
 GERNE_CHECKED gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option,
                                            const char **out);
+
+/* Texts need a vocabulary: model.vocab becomes tokenizer.json or vocab.txt beside model.weights
+ * where it is not set and there is one. */
+GERNE_CHECKED gerne_status gn_settle_vocabulary(gerne_ctx *ctx, const gn_run_config *config);
 
 #endif

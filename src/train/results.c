@@ -106,6 +106,9 @@ static json_t *method_options_json(const gn_trainer *t)
     if (!run->known)
         json_object_set_new(object, "estimator",
                             json_string(run->estimator ? run->estimator->name : "none"));
+    if (t->config->method_choice.plugin_sha256)
+        json_object_set_new(object, "plugin_sha256",
+                            json_string(t->config->method_choice.plugin_sha256));
     add_options(object, run->method, t->config->method_options);
     add_options(object, t->config->estimator, t->config->estimator_options);
     return object;

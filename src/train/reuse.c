@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/lock.h"
+#include "train/plugin.h"
 #include "train/trainer.h"
 
 /* The options that do not change the first stage: those of the method and how runs are chosen. */
@@ -38,12 +39,15 @@ static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
     gn_sha256 hash;
     unsigned char digest[GN_SHA256_SIZE];
     const gn_stage *stage = t->run.stage;
+    const char *plugin = gn_plugin_sha256(stage->owner);
     GN_TRY(gn_text_add(t->run.ctx, &text, "%s|%s|%s|%.17g|%.17g|%lld|%u|%u|%d|%s\n",
                        gerne_version(), t->input.fingerprint, t->input.weights_digest,
                        stage->lr_factor, stage->decay_factor, (long long)t->run.steps,
                        t->run.per_class, t->run.batch, gn_device_threads(t->device), stage->table));
     gn_sha256_start(&hash);
     gn_sha256_add(&hash, text.bytes, text.size);
+    if (plugin) /* its code decides what the stage leaves, as our version does of ours */
+        gn_sha256_add(&hash, plugin, strlen(plugin));
     gn_text_clear(&text);
     gerne_status status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
     if (status == GERNE_OK)
@@ -100,6 +104,20 @@ static gerne_status other_run(gn_trainer *t, const char **path)
     return stage->from ? gn_path_join(t->run.ctx, t->arena, stage->from, name, path) : GERNE_OK;
 }
 
+static gerne_status check_other_run(gn_trainer *t, const char *path)
+{
+    const gn_stage *stage = t->run.stage;
+    if (gn_path_exists(path))
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EUSAGE,
+            "%s: stage '%s' cannot be reused from '%s', which has no %s.ckpt", stage->from_key,
+            stage->name, stage->from, stage->table);
+    gn_hint(t->run.ctx,
+            "set --%s to a run that has trained this stage on the same data, or omit it",
+            stage->from_key);
+    return GERNE_EUSAGE;
+}
+
 static bool take_from_cache(gn_trainer *t, const char *path, gn_table *table)
 {
     return gn_path_exists(path) && take_from(t, path, table) == GERNE_OK;
@@ -139,6 +157,7 @@ gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
         return GERNE_OK;
     GN_TRY(other_run(t, &path));
     if (path) {
+        GN_TRY(check_other_run(t, path));
         GN_TRY(take_from(t, path, table));
         *found = true;
     } else {

@@ -34,7 +34,7 @@ gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch, const gn_lo
 {
     gn_network *network = gn_run_network(run, i);
     const gn_outcome outcome = outcome_of(batch, i);
-    bool again = batch->samples.count > (size_t)gn_network_batch(network);
+    bool again = !gn_pass_fits(network, &batch->samples);
     bool drops = gn_network_options(network)->dropout > 0;
     return gn_pass_forward(run->ctx, network, again && !drops ? GN_MODE_INFER : GN_MODE_TRAIN,
                            &batch->samples, loss, &outcome);
@@ -177,14 +177,14 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
         uint32_t a = 0;
         while (gerne_groups_count(groups, y, a) == 0)
             a++;
-        gn_fail(run->ctx, GERNE_EDATA,
+        gn_fail(run->ctx, GERNE_ENOTHING,
                 "estimator '%s' found no shortcut in class %s: all %llu training samples are in "
                 "one group, %s",
                 run->estimator->name, groups->class_names[y],
                 (unsigned long long)groups->class_counts[y], gn_group_text(groups, y, a, text));
         gn_hint(run->ctx, "train its model shorter or longer (--method.estimator_epochs, "
                           "--method.estimator_lr), or use another --method.estimator");
-        return GERNE_EDATA;
+        return GERNE_ENOTHING;
     }
     return GERNE_OK;
 }

@@ -9,11 +9,17 @@
 static gerne_status open_data(gn_trainer *t)
 {
     gerne_ctx *ctx = t->run.ctx;
-    GN_TRY(gn_dataset_open(ctx, &t->config->data, &t->input.data));
+    GN_TRY(gn_settle_vocabulary(ctx, t->config));
+    gn_data_options data = t->config->data;
+    data.vocab = t->config->model.vocab;
+    GN_TRY(gn_cache_folder(ctx, t->arena, t->config->top.cache, &data.cache));
+    GN_TRY(gn_dataset_open(ctx, &data, &t->input.data));
     if (t->input.data->classes == 0) {
         gn_fail(ctx, GERNE_EUSAGE, "the data has no labels to train on");
         return GERNE_EUSAGE;
     }
+    /* Behind a frozen body pixels are read once at most: when its features are computed. */
+    t->input.data->read_once = gn_model_freeze(&t->config->model) == GN_FREEZE_BODY;
     GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
     GN_TRY(gn_dataset_fingerprint(ctx, t->input.data, t->input.fingerprint));
     for (int s = 0; s < GN_SPLITS; s++)
@@ -87,8 +93,12 @@ static gerne_status settle_attributes(gn_trainer *t)
         run->known = false;
         return GERNE_OK;
     }
+    const char *estimator = run->method->default_estimator;
     gn_fail(run->ctx, GERNE_EUSAGE, "method.attributes is known, but the data has no attributes");
-    gn_hint(run->ctx, "use --method.attributes unknown, or name the column with --data.a");
+    gn_hint(run->ctx,
+            "use --method.attributes unknown (the groups are then %s%s), or name the column with "
+            "--data.a",
+            estimator ? "those of estimator " : "the classes", estimator ? estimator : "");
     return GERNE_EUSAGE;
 }
 
@@ -100,19 +110,34 @@ static bool needs_validation(const gn_trainer *t)
     return needed;
 }
 
+/* Selecting on test instead helps only where nothing but the selection needs the split. */
+static gerne_status refuse_empty_split(const gn_trainer *t, gn_split split, const char *words)
+{
+    const char *fitted = NULL;
+    bool kept = false;
+    for (int i = 0; i < t->stage_count; i++) {
+        fitted = t->stages[i].on_validation ? t->stages[i].owner->name : fitted;
+        kept = kept || t->stages[i].keep == GN_KEEP_BALANCED_ACC;
+    }
+    if (split == GN_VAL && fitted)
+        gn_fail(t->run.ctx, GERNE_EUSAGE,
+                "method '%s' is fitted to the validation split, but the data has none", fitted);
+    else
+        gn_fail(t->run.ctx, GERNE_EUSAGE, "the data has no %s split to select on", words);
+    gn_hint(t->run.ctx, "%s",
+            split == GN_TEST ? "use --select.split val"
+            : fitted || kept ? "hold out samples with --data.val N"
+                             : "hold out samples with --data.val N, or use --select.split test "
+                               "(marked oracle)");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status check_split(gn_trainer *t, gn_split split)
 {
     const gn_sample_list *list = &t->input.samples[split];
     const char *words = split == GN_VAL ? "validation" : "test";
-    if (list->count == 0) {
-        gn_fail(t->run.ctx, GERNE_EUSAGE, "the data has no %s split to select on", words);
-        gn_hint(t->run.ctx,
-                split == GN_VAL
-                    ? "hold out samples with --data.val N, or use --select.split test (marked "
-                      "oracle)"
-                    : "use --select.split val");
-        return GERNE_EUSAGE;
-    }
+    if (list->count == 0)
+        return refuse_empty_split(t, split, words);
     bool *seen;
     GN_TRY(gn_arena_alloc(t->run.ctx, t->arena, t->run.classes, sizeof *seen, &seen));
     for (size_t i = 0; i < list->count; i++)
@@ -170,13 +195,15 @@ static gerne_status settle_network(gn_trainer *t)
     run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     run->width = (size_t)gn_network_feature_count(probe);
+    bool drops = gn_network_options(probe)->dropout > 0;
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
-    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->model.freeze == GN_FREEZE_BODY) &&
-                 t->model.dropout == 0;
+    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE ||
+                  gn_model_freeze(&t->model) == GN_FREEZE_BODY) &&
+                 !drops;
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
-    run->pictures =
-        gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && t->model.freeze != GN_FREEZE_BODY;
+    run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL &&
+                    gn_model_freeze(&t->model) != GN_FREEZE_BODY;
     return GERNE_OK;
 }
 
@@ -366,7 +393,7 @@ gerne_status gn_settle_frozen(gn_trainer *t)
     gerne_ctx *ctx = t->run.ctx;
     const gn_run_config *config = t->config;
     const char *cache;
-    if (config->model.freeze != GN_FREEZE_BODY)
+    if (gn_model_freeze(&config->model) != GN_FREEZE_BODY)
         return GERNE_OK;
     GN_TRY(gn_cache_folder(ctx, t->arena, config->top.cache, &cache));
     const gn_frozen_options options = {

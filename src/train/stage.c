@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "nn/decay.h"
 #include "nn/network_weights.h"
 #include "train/trainer.h"
 
@@ -65,7 +66,7 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
     const gn_stage *stage = t->run.stage;
     gn_model_options model = stage->models[i].arch ? stage->models[i] : t->model;
     if (stage->head_only)
-        model.freeze = GN_FREEZE_BODY;
+        model.freeze = "body";
     gn_sample_shape shape = gn_dataset_shape(t->input.data);
     if (stage->on_features[i])
         shape = gn_features_shape(gn_network_feature_count(t->now.networks[0]));
@@ -73,6 +74,8 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
                           &t->now.networks[i]));
     if (stage->on_features[i])
         gn_network_want_feature_gradient(t->now.networks[i]);
+    if (t->run.whole)
+        gn_network_keep_whole(t->now.networks[i]);
     GN_TRY(gn_network_initialize(ctx, t->now.networks[i], seed_of(t, i)));
     return model.weights ? gn_network_load(ctx, t->now.networks[i], model.weights, NULL) : GERNE_OK;
 }
@@ -116,8 +119,8 @@ static gerne_status make_network(gn_trainer *t, int i)
                                   &t->now.networks[i]));
     else
         GN_TRY(make_whole_network(t, i));
-    return gn_optimizer_new(ctx, &t->now.optimizer_options, gn_network_trained(t->now.networks[i]),
-                            &t->now.optimizers[i]);
+    return gn_network_optimizer(ctx, &t->now.optimizer_options, t->now.networks[i],
+                                &t->now.optimizers[i]);
 }
 
 static gerne_status make_average(gn_trainer *t)

@@ -1,4 +1,5 @@
-/* thumbnails.c - pictures of what the worst group got wrong, for people who look at the run.
+/* thumbnails.c - pictures or texts of what the worst group got wrong, for people who look at the
+ * run.
  *
  * They are no part of the results: a run whose pictures cannot be written is as good as any.
  */
@@ -7,11 +8,12 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/corpus.h"
 #include "data/image.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
-enum { PICTURES = 12, SIDE = 96 };
+enum { PICTURES = 12, SIDE = 96, TEXT_BYTES = 2000 };
 
 typedef struct mistake {
     size_t position;    /* in the test split */
@@ -80,32 +82,99 @@ static gerne_status write_picture(gerne_ctx *ctx, const gn_dataset *images, gn_s
     return status;
 }
 
+/* The folder of the mistakes, without half-written files. */
+static gerne_status open_folder(gn_trainer *t, const char **folder)
+{
+    GN_TRY(gn_path_of(t, "errors", folder));
+    GN_TRY(gn_make_directory(t->run.ctx, *folder));
+    gn_rundir_sweep(*folder);
+    return GERNE_OK;
+}
+
+static size_t row_of(const gn_trainer *t, const mistake *m)
+{
+    return gn_dataset_row(t->input.data, t->input.samples[GN_TEST].items[m->position]);
+}
+
+/* The file's name says which sample, and what it was taken for. */
+static gerne_status path_of(gn_trainer *t, const char *folder, const gn_predictions *p,
+                            const mistake *m, const char *kind, const char **path)
+{
+    char name[96];
+    size_t at = m->position;
+    snprintf(name, sizeof name, "%zu_%d_%d_%d.%s", row_of(t, m), (int)p->y[at], (int)p->a[at],
+             (int)p->pred[at], kind);
+    return gn_path_join(t->run.ctx, t->arena, folder, name, path);
+}
+
 static gerne_status write_pictures(gn_trainer *t, const gn_dataset *images, const gn_predictions *p,
                                    const mistake *list, size_t count)
 {
     gn_scratch scratch = {0};
     const char *folder, *path;
-    char name[96];
-    GN_TRY(gn_path_of(t, "errors", &folder));
-    GN_TRY(gn_make_directory(t->run.ctx, folder));
-    gn_rundir_sweep(folder);
+    GN_TRY(open_folder(t, &folder));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++) {
-        size_t at = list[i].position;
-        size_t row = gn_dataset_row(t->input.data, t->input.samples[GN_TEST].items[at]);
-        snprintf(name, sizeof name, "%zu_%d_%d_%d.png", row, (int)p->y[at], (int)p->a[at],
-                 (int)p->pred[at]);
-        status = gn_path_join(t->run.ctx, t->arena, folder, name, &path);
+        status = path_of(t, folder, p, &list[i], "png", &path);
         if (status == GERNE_OK)
-            status = write_picture(t->run.ctx, images, &scratch, row, path);
+            status = write_picture(t->run.ctx, images, &scratch, row_of(t, &list[i]), path);
     }
     gn_scratch_free(&scratch);
     return status;
 }
 
-/* Behind a frozen body the samples are features: the pictures they came from are opened again. */
-static gerne_status with_images(gn_trainer *t, const gn_predictions *p, const mistake *list,
-                                size_t count)
+/* ---- texts ---- */
+
+typedef struct quotes {
+    gn_trainer *t;
+    const gn_predictions *predictions;
+    const mistake *list;
+    size_t count;
+    const char *folder;
+} quotes;
+
+static gerne_status write_quote(gerne_ctx *ctx, void *user, size_t row, const char *text)
+{
+    const quotes *q = user;
+    const char *path;
+    char start[TEXT_BYTES];
+    for (size_t i = 0; i < q->count; i++) {
+        if (row_of(q->t, &q->list[i]) != row)
+            continue;
+        snprintf(start, sizeof start, "%s", text);
+        if (strlen(text) >= sizeof start)
+            gn_mend_end(start);
+        GN_TRY(path_of(q->t, q->folder, q->predictions, &q->list[i], "txt", &path));
+        GN_TRY(gn_file_write(ctx, path, start, strlen(start)));
+    }
+    return GERNE_OK;
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static gerne_status write_texts(gn_trainer *t, const gn_dataset *texts, const gn_predictions *p,
+                                const mistake *list, size_t count)
+{
+    quotes q = {.t = t, .predictions = p, .list = list, .count = count};
+    uint32_t rows[PICTURES];
+    GN_TRY(open_folder(t, &q.folder));
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (uint32_t)row_of(t, &list[i]);
+    qsort(rows, count, sizeof rows[0], by_row);
+    size_t distinct = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!i || rows[i] != rows[i - 1])
+            rows[distinct++] = rows[i];
+    return gn_corpus_quote(t->run.ctx, texts->corpus, rows, distinct, write_quote, &q);
+}
+
+/* Behind a frozen body the samples are features: what they came from is opened again. */
+static gerne_status with_samples(gn_trainer *t, const gn_predictions *p, const mistake *list,
+                                 size_t count)
 {
     gn_dataset *opened = NULL;
     const gn_dataset *images = t->input.data;
@@ -116,6 +185,8 @@ static gerne_status with_images(gn_trainer *t, const gn_predictions *p, const mi
     gerne_status status = GERNE_OK;
     if (images->field == GN_PIXELS && images->source)
         status = write_pictures(t, images, p, list, count);
+    else if (images->field == GN_TOKENS)
+        status = write_texts(t, images, p, list, count);
     gn_dataset_close(opened);
     return status;
 }
@@ -126,16 +197,17 @@ static gerne_status write_all(gn_trainer *t, const gn_predictions *p, int32_t gr
     size_t count;
     gerne_status status = find_mistakes(t, p, group, &list, &count);
     if (status == GERNE_OK && count)
-        status = with_images(t, p, list, count < PICTURES ? count : PICTURES);
+        status = with_samples(t, p, list, count < PICTURES ? count : PICTURES);
     gn_free(list);
     return status;
 }
 
 void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_t group)
 {
-    bool pixels = t->input.frozen || t->input.data->field == GN_PIXELS;
-    if (!pixels || group < 0)
+    bool shown = t->input.frozen || t->input.data->field != GN_FEATURES;
+    if (!shown || group < 0)
         return;
     if (write_all(t, predictions, group) != GERNE_OK)
-        gn_log(t->run.ctx, GERNE_LOG_WARNING, "no images of errors: %s", gerne_message(t->run.ctx));
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "the errors are not shown: %s",
+               gerne_message(t->run.ctx));
 }

@@ -163,13 +163,24 @@ static gerne_status fit_images(gerne_ctx *ctx, const gn_trained_model *model, gn
     return GERNE_OK;
 }
 
+/* A network takes no longer texts than those it was trained on. */
+static void fit_texts(const gn_model_card *card, gn_data_options *data)
+{
+    const gn_field *tokens = card ? gn_shape_field(&card->shape, GN_FIELD_TOKENS) : NULL;
+    if (tokens && data->format == GN_DATA_TEXT && data->max_tokens > tokens->dims[0])
+        data->max_tokens = tokens->dims[0];
+}
+
 static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model, gn_model_data *data)
 {
     const gn_model_card *card = gn_trained_model_card(model);
     gn_data_options options = model->options->data;
     GN_TRY(fit_images(ctx, model, &options));
+    fit_texts(card, &options);
     if (card)
         options.standardize = false; /* the model brings the mean it was trained with */
+    options.vocab = model->options->model.vocab;
+    options.cache = model->cache;
     GN_TRY(gn_dataset_open(ctx, &options, &data->dataset));
     GN_TRY(count_training(ctx, data));
     if (!model->options->frozen && !options.standardize)
@@ -267,7 +278,7 @@ static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset 
     const gn_trained_model *model = p->model;
     const gn_model_card *card = gn_trained_model_card(model);
     p->frozen_model = card->model;
-    p->frozen_model.freeze = GN_FREEZE_BODY;
+    p->frozen_model.freeze = "body";
     p->frozen_model.weights = model->weights;
     const gn_frozen_options frozen = {.model = &p->frozen_model,
                                       .cache = model->cache,

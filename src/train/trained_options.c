@@ -24,6 +24,11 @@ static const gn_option precision_table[] = {
      .help = "precision of convolutions and matrix products"},
 };
 
+static const gn_option vocab_table[] = {
+    {"vocab", GN_TEXT, FIELD(model.vocab), .flags = GN_NO_HASH,
+     .help = "vocabulary of texts (default: the run's)"},
+};
+
 /* The keys that say which network it is. */
 static const char *const model_keys[] = {"model.arch", "model.hidden", "model.variant",
                                          "model.stem", "model.copies"};
@@ -66,6 +71,7 @@ gerne_status gn_trained_options_add(gerne_ctx *ctx, gn_config *config, gn_traine
 {
     GN_TRY(gn_config_add(ctx, config, "", "Model", use_table, COUNT(use_table), options));
     GN_TRY(add_model(ctx, config, options));
+    GN_TRY(gn_config_add(ctx, config, "model", "Texts", vocab_table, COUNT(vocab_table), options));
     GN_TRY(gn_config_add(ctx, config, "train", "Arithmetic", precision_table,
                          COUNT(precision_table), options));
     return gn_data_options_add(ctx, config, &options->data);
@@ -77,9 +83,9 @@ static bool applies(const gn_settings *flags, const char *key)
 {
     static const char *const places[] = {"data.dir",    "data.file", "data.labels",
                                          "data.layout", "data.fold", "data.train_on"};
-    static const char *const transforms[] = {"data.resize",     "data.crop",
-                                             "data.crop_first", "data.normalize",
-                                             "data.skip_bad",   "data.memory_limit"};
+    static const char *const transforms[] = {"data.resize",    "data.crop",     "data.crop_first",
+                                             "data.normalize", "data.skip_bad", "data.memory_limit",
+                                             "data.max_tokens"};
     static const char *const others[] = {"threads", "cache", "train.precision"};
     if (starts_with(key, "model."))
         return true;

@@ -379,15 +379,15 @@ static void test_batches_come_in_order(void **state)
                 indices[i] = (uint32_t)((submitted * 7 + i * 5) % N);
             assert_ok(ctx, gn_fetch_submit(fetch, submitted++, indices, BATCH));
         }
-        const void *const *samples;
-        assert_ok(ctx, gn_fetch_wait(fetch, &samples));
+        const void *const *samples[GN_FIELDS_MAX];
+        assert_ok(ctx, gn_fetch_wait(fetch, samples));
         for (size_t i = 0; i < BATCH; i++)
-            assert_memory_equal(samples[i], gn_dataset_pixels(whole, (step * 7 + i * 5) % N),
+            assert_memory_equal(samples[0][i], gn_dataset_pixels(whole, (step * 7 + i * 5) % N),
                                 data->dimension);
         gn_fetch_release(fetch);
     }
-    const void *const *samples;
-    assert_fails(ctx, GERNE_EUSAGE, "no batch was submitted", gn_fetch_wait(fetch, &samples));
+    const void *const *samples[GN_FIELDS_MAX];
+    assert_fails(ctx, GERNE_EUSAGE, "no batch was submitted", gn_fetch_wait(fetch, samples));
     indices[0] = N;
     assert_fails(ctx, GERNE_EUSAGE, "sample 40 is outside", gn_fetch_submit(fetch, 0, indices, 1));
     assert_true(gn_fetch_waited(fetch) >= 0);
@@ -412,14 +412,14 @@ static void test_vanished_file(void **state)
     gn_fetch *fetch;
     gn_fetch_options fetching = {.threads = 2, .ahead = 4};
     assert_ok(ctx, gn_fetch_new(ctx, data, &fetching, &fetch));
-    const void *const *samples;
+    const void *const *samples[GN_FIELDS_MAX];
     static const uint32_t good[] = {0, 1},
                           bad[] = {2, 4}; /* sorted: 0/000 0/002 0/004 1/001 1/003 */
     assert_ok(ctx, gn_fetch_submit(fetch, 0, good, 2));
     assert_ok(ctx, gn_fetch_submit(fetch, 1, bad, 2));
-    assert_ok(ctx, gn_fetch_wait(fetch, &samples));
+    assert_ok(ctx, gn_fetch_wait(fetch, samples));
     gn_fetch_release(fetch);
-    assert_fails(ctx, GERNE_EIO, "1/003.png", gn_fetch_wait(fetch, &samples));
+    assert_fails(ctx, GERNE_EIO, "1/003.png", gn_fetch_wait(fetch, samples));
     gn_fetch_release(fetch);
     gn_fetch_close(fetch);
     gn_dataset_close(data);
@@ -435,7 +435,7 @@ static void test_augmentation(void **state)
     gn_data_options options = test_options(ctx, GN_DATA_IMAGES);
     options.dir = dir;
     options.augment = GN_AUGMENT_CROP_FLIP;
-    const void *const *samples;
+    const void *const *samples[GN_FIELDS_MAX];
     static const uint32_t indices[] = {3, 0, 1, 2, 3};
     uint8_t kept[2][5][240];
     bool seen[9][9] = {{0}}, flips[2] = {0};
@@ -448,12 +448,12 @@ static void test_augmentation(void **state)
         for (uint64_t step = 0; step < 300; step++) {
             size_t count = gn_fetch_slots(fetch) < 5 ? 3 : 5;
             assert_ok(ctx, gn_fetch_submit(fetch, step, indices, count));
-            assert_ok(ctx, gn_fetch_wait(fetch, &samples));
+            assert_ok(ctx, gn_fetch_wait(fetch, samples));
             for (size_t i = 0; i < count; i++) {
                 if (step == 7)
-                    memcpy(kept[streamed][i], samples[i], 240);
+                    memcpy(kept[streamed][i], samples[0][i], 240);
                 /* Green is 20 + column and blue 30 + row of the source; the border is 0. */
-                const uint8_t *pixels = samples[i];
+                const uint8_t *pixels = samples[0][i];
                 int at = 0;
                 while (at % 10 == 9 || !pixels[3 * at + 1] || !pixels[3 * at + 4])
                     at++;

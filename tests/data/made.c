@@ -149,10 +149,10 @@ static void check_streamed(gerne_ctx *ctx, gn_data_options options, size_t step)
     assert_ok(ctx, gn_fetch_new(ctx, streamed, &fetching, &fetch));
     for (size_t i = streamed->n; i >= step; i -= step) {
         uint32_t index = (uint32_t)(i - step);
-        const void *const *samples;
+        const void *const *samples[GN_FIELDS_MAX];
         assert_ok(ctx, gn_fetch_submit(fetch, i, &index, 1));
-        assert_ok(ctx, gn_fetch_wait(fetch, &samples));
-        assert_memory_equal(samples[0], gn_dataset_pixels(cached, index), cached->dimension);
+        assert_ok(ctx, gn_fetch_wait(fetch, samples));
+        assert_memory_equal(samples[0][0], gn_dataset_pixels(cached, index), cached->dimension);
         gn_fetch_release(fetch);
     }
     char first[GN_SHA256_HEX], second[GN_SHA256_HEX];

@@ -78,14 +78,14 @@ static void test_waterbirds_pixels(void **state)
         uint32_t rows[FIRST];
         for (uint32_t i = 0; i < FIRST; i++)
             rows[i] = i * EVERY;
-        const void *const *samples;
+        const void *const *samples[GN_FIELDS_MAX];
         assert_ok(ctx, gn_fetch_submit(fetch, 0, rows, FIRST));
-        assert_ok(ctx, gn_fetch_wait(fetch, &samples));
+        assert_ok(ctx, gn_fetch_wait(fetch, samples));
         for (size_t i = 0; i < FIRST; i++) {
             const uint8_t *wanted =
                 (const uint8_t *)golden.bytes + (2 * i + (size_t)transformed) * PART * PART * 3;
-            off += far_off(samples[i], data->width, transformed ? 40 : 100, transformed ? 30 : 90,
-                           wanted);
+            off += far_off(samples[0][i], data->width, transformed ? 40 : 100,
+                           transformed ? 30 : 90, wanted);
         }
         gn_fetch_close(fetch);
         gn_dataset_close(data);
@@ -173,9 +173,9 @@ static void test_memory(void **state)
     for (uint32_t step = 0; step < 20; step++) {
         for (uint32_t i = 0; i < 100; i++)
             rows[i] = (step * 100 + i) * 5 % (uint32_t)data->n;
-        const void *const *samples;
+        const void *const *samples[GN_FIELDS_MAX];
         assert_ok(ctx, gn_fetch_submit(fetch, step, rows, 100));
-        assert_ok(ctx, gn_fetch_wait(fetch, &samples));
+        assert_ok(ctx, gn_fetch_wait(fetch, samples));
         gn_fetch_release(fetch);
     }
     getrusage(RUSAGE_SELF, &after);

@@ -171,6 +171,148 @@ static gn_value two_inputs_added(gn_graph *g)
     return gn_add_relu(g, x, gn_linear(g, x, "fc", 12, false));
 }
 
+/* ---- transformers: even sequences, and packed ones of 5, 1 and 3 tokens ---- */
+
+enum { WORDS = 13, LONGEST = 5, TOKENS = 11 }; /* two rows belong to no sample */
+
+static gn_value packed(gn_graph *g, gn_sequence *s, double dropout)
+{
+    gn_value ids = gn_token_input(g, "ids", LONGEST);
+    *s = (gn_sequence){gn_span_input(g, "spans"), gn_key_input(g, "keys"), dropout};
+    const gn_embedding e = {.word = "word",
+                            .position = "position",
+                            .segment = "segment",
+                            .words = WORDS,
+                            .positions = 7,
+                            .segments = 2,
+                            .width = 12};
+    return gn_embed(g, ids, s->spans, &e);
+}
+
+static gn_value even(gn_graph *g, gn_sequence *s, double dropout)
+{
+    *s = (gn_sequence){-1, gn_key_input(g, "keys"), dropout};
+    return sequence(g);
+}
+
+static gn_value embedding(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = packed(g, &s, 0);
+    return gn_first_place(g, gn_linear(g, x, "fc", 7, false), s.spans);
+}
+
+static gn_value embedding_without_segments(gn_graph *g)
+{
+    gn_value ids = gn_token_input(g, "ids", LONGEST), spans = gn_span_input(g, "spans");
+    gn_key_input(g, "keys");
+    return gn_first_place(g,
+                          gn_embed(g, ids, spans,
+                                   &(gn_embedding){.word = "word",
+                                                   .position = "position",
+                                                   .words = WORDS,
+                                                   .positions = LONGEST,
+                                                   .width = 70}),
+                          spans);
+}
+
+static gn_value layer_norm(gn_graph *g)
+{
+    gn_sequence s;
+    return gn_layer_norm(g, gn_linear(g, even(g, &s, 0), "fc", 9, false), "norm", 1e-5);
+}
+
+static gn_value layer_norm_of_packed(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = gn_layer_norm(g, packed(g, &s, 0), "norm", 1e-5);
+    return gn_first_place(g, x, s.spans);
+}
+
+static gn_value activation(gn_graph *g, gn_activation kind)
+{
+    gn_value x = gn_activate(g, gn_linear(g, sequence(g), "fc1", 9, false), kind);
+    return gn_linear(g, x, "fc2", 4, false);
+}
+
+static gn_value gelu(gn_graph *g)
+{
+    return activation(g, GN_GELU);
+}
+
+static gn_value gelu_tanh(gn_graph *g)
+{
+    return activation(g, GN_GELU_TANH);
+}
+
+static gn_value relu(gn_graph *g)
+{
+    return activation(g, GN_RELU);
+}
+
+static gn_value tangent(gn_graph *g)
+{
+    return activation(g, GN_TANH);
+}
+
+static gn_value residual(gn_graph *g)
+{
+    gn_value x = gn_linear(g, sequence(g), "fc1", 9, false);
+    return gn_activate(g, gn_add(g, gn_linear(g, x, "fc2", 9, false), x), GN_TANH);
+}
+
+static gn_value dropout(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = gn_dropout(g, gn_linear(g, even(g, &s, 0.4), "fc1", 270, false), &s);
+    return gn_linear(g, x, "fc2", 4, false);
+}
+
+static gn_value dropped_residual(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = packed(g, &s, 0.3);
+    x = gn_add_dropped(g, x, gn_linear(g, x, "fc", 12, false), &s);
+    return gn_first_place(g, gn_dropout(g, x, &s), s.spans);
+}
+
+static gn_value attention(gn_graph *g, gn_value x, int64_t heads, const gn_sequence *s)
+{
+    const char *const names[] = {"query", "key", "value"};
+    return gn_attention(g, gn_linear_joined(g, x, names, 3, 12), heads, s);
+}
+
+static gn_value even_attention(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = even(g, &s, 0);
+    return attention(g, x, 3, &s);
+}
+
+static gn_value dropped_attention(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = even(g, &s, 0.3);
+    return attention(g, x, 4, &s);
+}
+
+static gn_value packed_attention(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = packed(g, &s, 0.2);
+    gn_value y = gn_add(g, x, attention(g, x, 1, &s));
+    return gn_first_place(g, gn_layer_norm(g, y, "norm", 1e-5), s.spans);
+}
+
+static gn_value patches(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 8, .kernel = 2, .stride = 2, .padding = 0};
+    gn_value x = gn_convolve(g, pixels(g, 3, 6, 4), "proj", &c);
+    x = gn_patch_sequence(g, x,
+                          &(gn_patches){.token = "token", .position = "position", .bias = "bias"});
+    return gn_linear(g, x, "fc", 5, false);
+}
+
 static const struct layer_case {
     const char *name;
     build_fn *build;
@@ -196,6 +338,21 @@ static const struct layer_case {
     {"addition of sequences", add_relu_of_sequences},
     {"two inputs", two_inputs},
     {"inputs without gradients", two_inputs_added},
+    {"embedding", embedding},
+    {"embedding without segments", embedding_without_segments},
+    {"layer normalization", layer_norm},
+    {"layer normalization of packed sequences", layer_norm_of_packed},
+    {"GELU", gelu},
+    {"GELU by tanh", gelu_tanh},
+    {"ReLU", relu},
+    {"tanh", tangent},
+    {"residual addition", residual},
+    {"dropout", dropout},
+    {"residual addition with dropout", dropped_residual},
+    {"attention", even_attention},
+    {"attention with dropout", dropped_attention},
+    {"attention of packed sequences", packed_attention},
+    {"patches", patches},
 };
 
 /* ---- the check ---- */
@@ -209,6 +366,7 @@ typedef struct bench {
     gn_graph *graph;
     gn_store *store;
     gn_program *program;
+    gn_memory *memory;              /* of a packed program, else NULL */
     size_t inputs[INPUTS], outputs; /* 0 for an input that the graph does not have */
     float *x[INPUTS];
     float *direction, *probe; /* the loss is <probe, output> */
@@ -248,7 +406,13 @@ static bench open_bench(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_de
     b.along_gradient = deep;
     b.tolerance = deep ? 2e-2 : 3e-3;
     assert_ok(ctx, gn_store_new(ctx, device, &graph, 1, BATCH, &b.store));
-    assert_ok(ctx, gn_program_new(ctx, graph, b.store, BATCH, mode, true, &b.program));
+    if (gn_graph_input_size(graph, "ids")) {
+        assert_ok(ctx, gn_memory_new(ctx, &b.memory));
+        assert_ok(ctx, gn_program_new_packed(ctx, graph, b.store, BATCH, TOKENS, mode, b.memory,
+                                             &b.program));
+    } else {
+        assert_ok(ctx, gn_program_new(ctx, graph, b.store, BATCH, mode, true, &b.program));
+    }
     for (int i = 0; i < INPUTS; i++) {
         b.inputs[i] = BATCH * (size_t)gn_graph_input_size(graph, input_names[i]);
         b.x[i] = calloc(b.inputs[i] + 1, sizeof *b.x[i]);
@@ -265,6 +429,7 @@ static bench open_bench(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_de
 static void close_bench(bench *b)
 {
     gn_program_close(b->program);
+    gn_memory_close(b->memory);
     gn_store_close(b->store);
     gn_graph_close(b->graph);
     for (int i = 0; i < INPUTS; i++)
@@ -273,12 +438,27 @@ static void close_bench(bench *b)
     free(b->probe);
 }
 
+static void fill_integers(gn_program *program)
+{
+    static const int32_t tokens[TOKENS] = {3, 0, 12, 3, 7, 7, 1, 3, 12};
+    static const int32_t lengths[BATCH][2] = {{0, 5}, {5, 1}, {6, 3}};
+    int32_t *ids = gn_program_input(program, "ids"), *spans = gn_program_input(program, "spans");
+    int32_t *keys = gn_program_input(program, "keys");
+    if (ids)
+        memcpy(ids, tokens, sizeof tokens);
+    if (spans)
+        memcpy(spans, lengths, sizeof lengths);
+    for (int i = 0; keys && i < BATCH * 4; i++)
+        keys[i] = 1000 - 77 * i;
+}
+
 static double loss(bench *b)
 {
     for (int i = 0; i < INPUTS; i++)
         if (b->inputs[i])
             memcpy(gn_program_input(b->program, input_names[i]), b->x[i],
                    b->inputs[i] * sizeof(float));
+    fill_integers(b->program);
     assert_ok(b->ctx, gn_program_forward(b->ctx, b->program));
     const float *y = gn_program_output(b->program);
     double sum = 0;
@@ -434,11 +614,27 @@ static void test_networks(void **state)
     static const int64_t hidden[] = {20, 15};
     for (size_t i = 0; gn_architectures[i]; i++) {
         const gn_architecture *a = gn_architectures[i];
-        gn_model_options options = {.arch = a->name, .hidden = {hidden, 2}};
+        gn_model_options options = {.arch = a->name,
+                                    .hidden = {hidden, 2},
+                                    .depth = 2,
+                                    .width = 24,
+                                    .heads = 3,
+                                    .patch = 4,
+                                    .inner_dropout = 0.2};
         options.stem = GN_STEM_CIFAR; /* keeps the last maps larger than one pixel */
         gn_graph *graph;
         assert_ok(ctx, gn_graph_new(ctx, device, &graph));
-        gn_value input = a->wants_images ? pixels(graph, 3, 8, 8) : features(graph, 48);
+        gn_sample_shape shape = gn_pixels_shape(3, 8, 8);
+        gn_value input;
+        if (a->wants_tokens) {
+            shape = gn_tokens_shape(LONGEST);
+            shape.fields[0].below = WORDS;
+            input = gn_token_input(graph, "ids", LONGEST);
+        } else {
+            input = a->wants_images ? pixels(graph, 3, 8, 8) : features(graph, 48);
+        }
+        if (a->settle)
+            assert_ok(ctx, a->settle(ctx, &options, &shape));
         gn_value body = a->body(graph, &options, input);
         assert_ok(ctx, gn_graph_finish(ctx, graph, gn_linear(graph, body, "fc", 7, false)));
         check(a->name, graph, ctx, device, GN_MODE_FROZEN, true);

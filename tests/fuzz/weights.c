@@ -27,7 +27,8 @@ static void match(gerne_ctx *ctx, const gn_weights *weights)
     };
     const gn_weight *found[2];
     gn_match match;
-    if (fuzz_accepted(ctx, gn_weights_match(ctx, weights, wanted, 2, found, &match), GERNE_EDATA))
+    if (fuzz_accepted(ctx, gn_weights_match(ctx, weights, wanted, 2, NULL, found, &match),
+                      GERNE_EDATA))
         fuzz_check(found[0] && found[0]->count == 2 && !found[1] == match.head_replaced);
 }
 

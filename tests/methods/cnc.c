@@ -206,7 +206,7 @@ static void a_class_without_errors_is_refused(void **state)
     (void)state;
     fixture f;
     gerne_status status = open_main(&f, never_class_1);
-    assert_fails(f.ctx, GERNE_EDATA, "cnc: no shortcut found in class", status);
+    assert_fails(f.ctx, GERNE_ENOTHING, "cnc: no shortcut found in class", status);
     assert_non_null(strstr(gerne_message(f.ctx), "right on all of its samples"));
     assert_non_null(strstr(gerne_hint(f.ctx), "--method.first_epochs"));
     close_main(&f);

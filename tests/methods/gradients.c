@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "methods/list.h"
 #include "train/trainer.h"
 
 /* What a failure is about, for the message. */

@@ -8,7 +8,7 @@
 #include "methods/denetdm.h"
 #include "methods/dfa.h"
 #include "methods/lc.h"
-#include "methods/method.h"
+#include "methods/list.h"
 
 /* ---- LC ---- */
 
@@ -116,7 +116,8 @@ static void lc_partners_conflict_where_they_can(void **state)
     int swapped = 0;
     for (uint64_t k = 0; k < 20; k++) {
         gn_stream stream = gn_stream_at(1, GN_RNG_TEST, k, 0);
-        gn_lc_partners(&(gn_lc_view){5, y, a, NULL}, CLASSES, &stream, partners, room);
+        assert_false(
+            gn_lc_partners(&(gn_lc_view){5, y, a, NULL}, CLASSES, &stream, partners, room));
         assert_int_equal(partners[0], 4);
         assert_int_equal(partners[2], 4);
         assert_int_equal(partners[4], 4);
@@ -125,6 +126,10 @@ static void lc_partners_conflict_where_they_can(void **state)
         swapped += partners[1] == 3;
     }
     assert_true(swapped > 0 && swapped < 20);
+    a[1] = 0; /* now class 1 has one too */
+    gn_stream stream = gn_stream_at(1, GN_RNG_TEST, 0, 0);
+    assert_true(gn_lc_partners(&(gn_lc_view){5, y, a, NULL}, CLASSES, &stream, partners, room));
+    assert_int_equal(partners[3], 1);
 }
 
 static void lc_loss_is_that_of_corrected_logits(void **state)

@@ -189,7 +189,7 @@ static void test_frozen_parts_stay(void **state)
     gn_outcome outcome = {0};
     for (int freeze = GN_FREEZE_BODY; freeze <= GN_FREEZE_HEAD; freeze++) {
         gn_model_options options = options_of("resnet18");
-        options.freeze = freeze;
+        options.freeze = freeze == GN_FREEZE_BODY ? "body" : "head";
         fixture f = open_with(options, COUNT, GN_FP32);
         gn_store *store = gn_network_store(f.network);
         gn_block body = gn_store_part(store, GN_BODY), head = gn_store_part(store, GN_HEAD);

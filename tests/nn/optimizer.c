@@ -143,6 +143,31 @@ static void test_norm_is_exact_enough(void **state)
     free(gradients);
 }
 
+/* The rate rises from 0, then its schedule takes the steps that are left. */
+static void test_warmup(void **state)
+{
+    (void)state;
+    gn_optimizer_options o = {.lr = 0.8, .warmup = 0.2, .schedule = GN_SCHEDULE_LINEAR};
+    static const double rates[][2] = {{0, 0}, {5, 0.2}, {20, 0.8}, {60, 0.4}, {100, 0}};
+    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+        assert_near(gn_learning_rate(&o, (int64_t)rates[i][0], 100), rates[i][1], 1e-12);
+}
+
+static void test_decay_of_stretches(void **state)
+{
+    (void)state;
+    static const gn_stretch stretches[] = {{0, 1, false}, {1, 1, true}};
+    for (int kind = GN_SGD; kind <= GN_ADAMW; kind++) {
+        fixture f;
+        open_fixture(&f, (gn_optimizer_options){.optimizer = kind, .weight_decay = 0.5});
+        assert_ok(f.ctx, gn_optimizer_set_decay(f.ctx, f.optimizer, stretches, 2));
+        step(&f, 0, 0, 0.1);
+        assert_true(f.values[0] == 1);
+        assert_true(f.values[1] > -2);
+        close_fixture(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +176,8 @@ int main(void)
         cmocka_unit_test(test_adamw_decays_what_it_moved),
         cmocka_unit_test(test_clipping),
         cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_warmup),
+        cmocka_unit_test(test_decay_of_stretches),
         cmocka_unit_test(test_resuming),
         cmocka_unit_test(test_norm_is_exact_enough),
     };

@@ -21,7 +21,7 @@ typedef struct fixture {
     gn_network *network;
 } fixture;
 
-static fixture open_fixture(gn_sample_shape shape, double dropout, int freeze)
+static fixture open_fixture(gn_sample_shape shape, double dropout, const char *freeze)
 {
     const gn_model_options options = {
         .arch = "mlp", .hidden = {hidden, 2}, .dropout = dropout, .freeze = freeze};
@@ -181,7 +181,7 @@ static void check_mixture(gn_sample_shape shape, const gn_box *boxes, double tol
                                     .others = data.other_labels,
                                     .share = data.share};
     const gn_loss loss = gn_cross_entropy_loss(&terms);
-    fixture f = open_fixture(shape, 0, GN_FREEZE_NONE), g = open_fixture(shape, 0, GN_FREEZE_NONE);
+    fixture f = open_fixture(shape, 0, "none"), g = open_fixture(shape, 0, "none");
     const pass by_pass = {&f, &mixed, NULL}, by_hand = {&g, &plain, &loss};
     answer a = step(&by_pass), b = step(&by_hand);
     assert_close(a.losses, b.losses, COUNT, tolerance);
@@ -241,7 +241,7 @@ static void feature_losses_reach_the_body(void **state)
     make_features();
     const gn_samples samples = samples_at(data.own_at, NULL);
     for (double dropout = 0; dropout < 0.5; dropout += 0.4) {
-        fixture f = open_fixture(gn_features_shape(D), dropout, GN_FREEZE_NONE);
+        fixture f = open_fixture(gn_features_shape(D), dropout, "none");
         check_slopes(&(pass){&f, &samples, &feature_loss});
         close_fixture(&f);
     }
@@ -253,8 +253,8 @@ static void feature_gradients_do_not_linger(void **state)
     (void)state;
     make_features();
     const gn_samples samples = samples_at(data.own_at, NULL);
-    fixture f = open_fixture(gn_features_shape(D), 0, GN_FREEZE_NONE);
-    fixture g = open_fixture(gn_features_shape(D), 0, GN_FREEZE_NONE);
+    fixture f = open_fixture(gn_features_shape(D), 0, "none");
+    fixture g = open_fixture(gn_features_shape(D), 0, "none");
     step(&(pass){&f, &samples, &feature_loss});
     answer a = step(&(pass){&f, &samples, NULL}), b = step(&(pass){&g, &samples, NULL});
     assert_close(a.gradients, b.gradients, a.size, 0);
@@ -275,7 +275,7 @@ static void frozen_bodies_have_no_feature_gradient(void **state)
     const gn_samples samples = samples_at(data.own_at, NULL);
     const gn_loss loss = {
         .evaluate = without_a_body, .terms = &feature_terms, .wants_features = true};
-    fixture f = open_fixture(gn_features_shape(D), 0, GN_FREEZE_BODY);
+    fixture f = open_fixture(gn_features_shape(D), 0, "body");
     const pass p = {&f, &samples, &loss};
     step(&p);
     test_slope(gn_store_part(gn_network_store(f.network), GN_HEAD), value_of, &p);
@@ -291,8 +291,8 @@ static void two_halves_are_one_step(void **state)
     for (size_t count = BATCH; count <= COUNT; count += COUNT - BATCH) {
         gn_samples samples = samples_at(data.own_at, NULL);
         samples.count = count;
-        fixture f = open_fixture(gn_features_shape(D), 0.4, GN_FREEZE_NONE);
-        fixture g = open_fixture(gn_features_shape(D), 0.4, GN_FREEZE_NONE);
+        fixture f = open_fixture(gn_features_shape(D), 0.4, "none");
+        fixture g = open_fixture(gn_features_shape(D), 0.4, "none");
         const pass halves = {&f, &samples, &feature_loss};
         double value;
         float losses[COUNT];

@@ -78,7 +78,7 @@ enum { WANTED = sizeof wanted / sizeof wanted[0] };
 
 static gerne_status match(fixture *f)
 {
-    return gn_weights_match(f->ctx, f->weights, wanted, WANTED, f->found, &f->match);
+    return gn_weights_match(f->ctx, f->weights, wanted, WANTED, NULL, f->found, &f->match);
 }
 
 static void test_all_fit(void **state)
@@ -118,7 +118,7 @@ static void test_prefix_of_our_own_stays(void **state)
     static const gn_weight_out file[] = {{.name = "w", .ndims = 1, .dims = {2}}};
     fixture f;
     open_fixture(&f, file, 1, "model.");
-    assert_ok(f.ctx, gn_weights_match(f.ctx, f.weights, ours, 1, f.found, NULL));
+    assert_ok(f.ctx, gn_weights_match(f.ctx, f.weights, ours, 1, NULL, f.found, NULL));
     assert_non_null(f.found[0]);
     close_fixture(&f);
 }
@@ -208,7 +208,7 @@ static void test_integers_are_refused(void **state)
     const gn_weight *found[1];
     assert_ok(ctx, gn_weights_open(ctx, path, &weights));
     assert_fails(ctx, GERNE_EDATA, "1 not floating-point ('bn.num_batches_tracked' is I64)",
-                 gn_weights_match(ctx, weights, ours, 1, found, NULL));
+                 gn_weights_match(ctx, weights, ours, 1, NULL, found, NULL));
     gn_weights_close(weights);
     gerne_ctx_close(ctx);
 }

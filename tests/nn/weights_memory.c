@@ -37,7 +37,7 @@ static gerne_status match_job(gerne_ctx *ctx, const char *path)
     gn_weights *weights;
     GN_TRY(gn_weights_open(ctx, path, &weights));
     const gn_weight *found[2];
-    gerne_status status = gn_weights_match(ctx, weights, wanted, 2, found, NULL);
+    gerne_status status = gn_weights_match(ctx, weights, wanted, 2, NULL, found, NULL);
     gn_weights_close(weights);
     return status;
 }

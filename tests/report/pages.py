@@ -102,6 +102,19 @@ class Pages(unittest.TestCase):
         self.assertNotIn("ORACLE", text)
         self.assertEqual(raw, self.report(run, name="again.html")[1])
 
+    def test_texts_are_quoted(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS, pictures=1)
+        [picture] = (run / "errors").iterdir()
+        picture.unlink()
+        words = "<script>alert(1)</script> & \u05e9\u05dc\u05d5\u05dd\n" + "long " * 1000
+        picture.with_suffix(".txt").write_text(words, encoding="utf-8")
+        page, raw = self.report(run)
+        self.assertIn("Test texts of", self.said(page))
+        self.assertIn("<script>alert(1)</script> & \u05e9\u05dc\u05d5\u05dd long", self.said(page))
+        self.assertNotIn(b"<script>alert", raw)
+        self.assertNotIn("long " * 500, self.said(page))
+        self.assertEqual((page.tags["blockquote"], "img" in page.tags), (1, False))
+
     def test_an_oracle_is_marked(self):
         run = make_run(self.dir / "run", SHAPES, COLOURS, oracle=True)
         self.assertIn("ORACLE: the checkpoint was selected on the test split", self.said(self.report(run)[0]))

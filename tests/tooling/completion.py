@@ -65,7 +65,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("train", "--train.lr", ""), set())
 
     def test_arguments(self):
-        self.assertEqual(self.complete("data", ""), {"info", "make", "fetch"})
+        self.assertEqual(self.complete("data", ""), {"info", "make", "fetch", "tokens"})
         self.assertEqual(self.complete("completion", ""), {"bash", "zsh", "fish"})
         self.assertEqual(self.complete("models", "resnet3"), {"resnet34"})
         self.assertIn("gerne", self.complete("methods", ""))

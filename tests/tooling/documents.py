@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING speak of what is there: commands, make targets, files, folders."""
+"""README, CONTRIBUTING and docs/ speak of what is there: commands, make targets, files, folders, methods."""
 import re
 import unittest
 
@@ -13,6 +13,13 @@ RESERVED = {f"src/{n}" for n in "debias data engine nn methods train study repor
 def shell_lines(text):
     blocks = re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S)
     return [line for block in blocks for line in block.splitlines()]
+
+
+def anchors(text):
+    """What GitHub makes of the headings of a page."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 class Documents(unittest.TestCase):
@@ -47,6 +54,27 @@ class Documents(unittest.TestCase):
         for folder in (SOURCE / "src").iterdir():
             if folder.is_dir():
                 self.assertIn(f"`src/{folder.name}/`", TEXTS["README.md"])
+
+    def test_links_lead_somewhere(self):
+        documents = [SOURCE / name for name in DOCUMENTS] + sorted((SOURCE / "docs").glob("*.md"))
+        self.assertGreater(len(documents), len(DOCUMENTS))
+        for document in documents:
+            text = document.read_text(encoding="utf-8")
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                path, _, anchor = target.partition("#")
+                if "://" in path:
+                    continue
+                with self.subTest(document=document.name, target=target):
+                    file = document.parent / path if path else document
+                    self.assertTrue(file.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(file.read_text(encoding="utf-8")))
+
+    def test_the_methods_are_described_as_the_program_does(self):
+        page = (SOURCE / "docs/methods.md").read_text(encoding="utf-8")
+        printed = run([build() / "gerne", "methods", "--markdown"])
+        self.assertEqual((printed.returncode, printed.stderr), (0, ""))
+        self.assertTrue(page == printed.stdout, "docs/methods.md is out of date: run 'make docs'")
 
     def test_every_exit_code_is_in_the_readme(self):
         overview = run([build() / "gerne"]).stdout

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tools import SOURCE, build, run
+from tools import SOURCE, build, install, pkg_config, run
 
 CC = os.environ.get("CC", "cc")
 
@@ -56,8 +56,7 @@ class Installation(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp(prefix="gerne-install-"))
         cls.prefix = cls.folder / "prefix with space"
-        result = run(["cmake", "--install", build(), "--prefix", cls.prefix])
-        assert result.returncode == 0, result.stdout + result.stderr
+        install(cls.prefix)
         cls.pc = next(cls.prefix.rglob("gerne.pc"))
         cls.libdir = cls.pc.parents[1]
         cls.version = re.search(r"^Version: (.*)$", cls.pc.read_text(), re.M)[1]
@@ -66,14 +65,6 @@ class Installation(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
-
-    def pkg_config(self, *words, prefix=None):
-        folder = self.pc.parent if not prefix else next(prefix.rglob("gerne.pc")).parent
-        environment = {**os.environ, "PKG_CONFIG_PATH": str(folder)}
-        result = run(["pkg-config", *words, "gerne"], env=environment)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        # pkg-config puts a backslash before a blank.
-        return [w.replace("\\ ", " ") for w in re.split(r"(?<!\\)\s+", result.stdout.strip())]
 
     def compile(self, output, *words):
         define = f'-DVERSION="{self.version}"'
@@ -107,7 +98,7 @@ class Installation(unittest.TestCase):
 
     def test_shared_through_pkg_config(self):
         program = self.folder / "shared"
-        self.compile(program, *self.pkg_config("--cflags", "--libs"))
+        self.compile(program, *pkg_config(self.prefix, "gerne", "--cflags", "--libs"))
         needed = run(["readelf", "-d", program]).stdout
         self.assertIn("[libgerne.so.0]", needed)
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self.libdir)}
@@ -120,7 +111,7 @@ class Installation(unittest.TestCase):
         shutil.copytree(self.prefix, prefix, symlinks=True)
         for library in prefix.rglob("libgerne.so*"):
             library.unlink()
-        words = self.pkg_config("--cflags", "--libs", "--static", prefix=prefix)
+        words = pkg_config(prefix, "gerne", "--cflags", "--libs", "--static")
         at = words.index("-lgerne")
         words[at : at + 1] = ["-Wl,--whole-archive", "-lgerne", "-Wl,--no-whole-archive"]
         program = self.folder / "static"

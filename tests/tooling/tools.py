@@ -1,5 +1,6 @@
 """What the tests of scripts, manual and installation share. Standard library only."""
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -18,6 +19,21 @@ def run(command, **options):
     return subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=300, **options
     )
+
+
+def install(prefix):
+    """Installs the build under prefix."""
+    result = run(["cmake", "--install", build(), "--prefix", prefix])
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def pkg_config(prefix, package, *words):
+    """What pkg-config says of an installed package."""
+    folder = next(prefix.rglob(f"{package}.pc")).parent
+    result = run(["pkg-config", *words, package], env={**os.environ, "PKG_CONFIG_PATH": str(folder)})
+    assert result.returncode == 0, result.stderr
+    # pkg-config puts a backslash before a blank.
+    return [w.replace("\\ ", " ") for w in re.split(r"(?<!\\)\s+", result.stdout.strip())]
 
 
 class TemporaryTree:

@@ -78,7 +78,7 @@ static void check_batch(const fixture *f, const gn_minibatch *batch, size_t from
         assert_int_equal(batch->samples.labels[from + i], t->run.y[sample]);
         assert_near(batch->samples.weights[from + i], weight, 1e-7);
         assert_memory_equal(batch->samples.fields[0][from + i],
-                            gn_dataset_sample(t->input.data, row), bytes);
+                            gn_dataset_field(t->input.data, row, 0), bytes);
     }
 }
 

@@ -49,7 +49,7 @@ static void open_fixture(fixture *f)
 {
     *f = (fixture){.ctx = test_ctx(),
                    .cache = test_directory(),
-                   .model = {.arch = "mlp", .hidden = {hidden, 2}, .freeze = GN_FREEZE_BODY}};
+                   .model = {.arch = "mlp", .hidden = {hidden, 2}, .freeze = "body"}};
     gerne_set_log(f->ctx, count_warnings, &f->warnings);
     assert_ok(f->ctx, gn_device_new(f->ctx, 1, GN_FP32, &f->device));
     f->data = make_data(f->ctx, 0, "2G");

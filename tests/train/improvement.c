@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "methods/list.h"
 #include "train/train.h"
 
 typedef struct pair {
