@@ -22,10 +22,10 @@ static const gn_option options[] = {
     {"held_out", GN_REAL, offsetof(afr_options, held_out), .fallback = "0.2", .min = 0, .max = 1,
      .flags = GN_OPEN_MIN | GN_OPEN_MAX,
      .help = "share of the training split that is kept for the second stage"},
-    {"refit_lr", GN_REAL, offsetof(afr_options, refit_lr), .fallback = "0", .min = 0, .max = 100,
+    {"refit_lr", GN_REAL, offsetof(afr_options, refit_lr), .fallback = "0.01", .min = 0, .max = 100,
      .flags = GN_TUNABLE,
-     .help = "learning rate of the second stage (the paper's: 0.01); 0: one over the largest "
-             "curvature of its loss, which depends on the features"},
+     .help = "learning rate of the second stage; 0: two over the largest curvature of its loss, "
+             "which suits features of any scale"},
     {"refit_steps", GN_INT, offsetof(afr_options, refit_steps), .fallback = "500", .min = 1,
      .max = 1000000, .help = "steps of the second stage, each over all its samples"},
 };

@@ -284,8 +284,8 @@ static const char description[] =
     "for refit_steps at refit_lr. Variant class_balanced trains a fresh head on the whole half "
     "instead, for refit_epochs at the learning rate of the run. It assumes that ERM learns useful "
     "features for all groups and changes its mind on the rare ones. Use it when no attributes are "
-    "known: it needs labels in validation, but no attributes. Checkpoints are selected on the "
-    "whole validation split.";
+    "known: it needs labels in validation, but no attributes. The other half of the validation "
+    "split selects the checkpoint.";
 
 const gn_method gn_method_self = {
     .name = "self",
