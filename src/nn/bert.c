@@ -196,14 +196,19 @@ static const char *const distil[][2] = {
 
 static bool write_distil(const char *name, char *out, size_t size)
 {
-    int layer, used = 0;
-    if (sscanf(name, "encoder.layer.%d.%n", &layer, &used) != 1 || used == 0)
+    static const char prefix[] = "encoder.layer.";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
         return false;
+    const char *layer = name + sizeof prefix - 1;
+    int digits = (int)strspn(layer, "0123456789");
+    if (!digits || layer[digits] != '.')
+        return false;
+    const char *part = layer + digits + 1;
     for (size_t i = 0; i < sizeof distil / sizeof distil[0]; i++) {
         size_t length = strlen(distil[i][0]);
-        if (strncmp(name + used, distil[i][0], length) == 0 && name[used + (int)length] == '.') {
-            snprintf(out, size, "transformer.layer.%d.%s%s", layer, distil[i][1],
-                     name + used + length);
+        if (strncmp(part, distil[i][0], length) == 0 && part[length] == '.') {
+            snprintf(out, size, "transformer.layer.%.*s.%s%s", digits, layer, distil[i][1],
+                     part + length);
             return true;
         }
     }
