@@ -173,7 +173,10 @@ gn_value gn_bert_all_places(gn_graph *graph, const gn_model_options *options, gn
 
 static gn_value body(gn_graph *graph, const gn_model_options *options, gn_value tokens)
 {
-    gn_value x = encode(graph, options, tokens, true);
+    bool mean = options->pool == GN_POOL_MEAN;
+    gn_value x = encode(graph, options, tokens, !mean);
+    if (mean)
+        return gn_mean_place(graph, x, gn_span_input(graph, GN_SPANS));
     if (!options->transformer.pooler)
         return x;
     x = gn_linear(graph, x, "bert.pooler.dense", options->transformer.width, false);
@@ -246,12 +249,13 @@ static bool is_position_ids(const char *name)
     return size >= length && strcmp(name + size - length, tail) == 0;
 }
 
-/* Heads of the pretraining, and of DistilBERT what stands between its encoder and its head. */
+/* Heads of the pretraining, the pooler of a network without one, and of DistilBERT what stands
+ * between its encoder and its head. */
 static bool unused(const char *name)
 {
-    static const char *const starts[] = {"cls.predictions.", "cls.seq_relationship.",
-                                         "vocab_transform.", "vocab_layer_norm.",
-                                         "vocab_projector.", "pre_classifier."};
+    static const char *const starts[] = {
+        "cls.predictions.", "cls.seq_relationship.", "vocab_transform.", "vocab_layer_norm.",
+        "vocab_projector.", "pre_classifier.",       "pooler.dense.",    "bert.pooler.dense."};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
         if (strncmp(name, starts[i], strlen(starts[i])) == 0)
             return true;
