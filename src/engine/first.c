@@ -78,10 +78,17 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, options->sequence, dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    (void)node;
+    out->kind = GN_OP_FIRST_PLACE;
+}
+
 static const gn_layer first_layer = {
     .name = "first place",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_first_place(gn_graph *graph, gn_value input, gn_value spans)
