@@ -29,6 +29,7 @@ typedef enum gn_operation_kind {
     GN_OP_DROPOUT, /* does nothing in inference; with two inputs an addition */
     GN_OP_ATTENTION,
     GN_OP_FIRST_PLACE,
+    GN_OP_MEAN_PLACE,
 } gn_operation_kind;
 
 enum { GN_OPERANDS_MAX = 2, GN_OPERATION_PARAMETERS_MAX = 6 };

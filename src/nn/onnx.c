@@ -121,6 +121,7 @@ static gerne_status add_graph(exporter *e, int which, const char *input, gn_onnx
                        .store = gn_network_store(e->network),
                        .input = input,
                        .tokens = IDS,
+                       .present = "mask.float",
                        .mask = "mask.scores"};
     g.first = first_parameter(g.store, which);
     gn_value count = gn_graph_value_count(graph);

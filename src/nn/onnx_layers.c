@@ -156,6 +156,9 @@ static gerne_status add_layer(gn_onnx_graph *g, const gn_operation *op, gn_value
     case GN_OP_FIRST_PLACE:
         gn_onnx_first_place(g, x, out);
         break;
+    case GN_OP_MEAN_PLACE:
+        gn_onnx_mean_place(g, op, x, out);
+        break;
     default:
         return gn_fail(o->ctx, GERNE_EUSAGE, "a layer of kind '%s' cannot be written as ONNX",
                        op->name);

@@ -18,10 +18,11 @@ typedef struct gn_onnx_graph {
     const gn_graph *graph;
     const char *prefix; /* "body" or "head" */
     const gn_store *store;
-    int first;                 /* of the graph's parameters in the store */
-    const char *input;         /* the graph's input, normalised */
-    const char *tokens, *mask; /* of texts; mask is what is added to scores */
-    gn_onnx_name *values;      /* what each value is called */
+    int first;                  /* of the graph's parameters in the store */
+    const char *input;          /* the graph's input, normalised */
+    const char *tokens;         /* of texts */
+    const char *present, *mask; /* 1 for tokens and 0 behind them; what is added to scores */
+    gn_onnx_name *values;       /* what each value is called */
 } gn_onnx_graph;
 
 /* Adds the nodes of one value and sets its name. GERNE_EUSAGE for a layer that is not known here.
@@ -49,6 +50,8 @@ void gn_onnx_patches(const gn_onnx_graph *g, const gn_operation *op, const char 
 void gn_onnx_attention(const gn_onnx_graph *g, const gn_operation *op, const char *x,
                        const char *out);
 void gn_onnx_first_place(const gn_onnx_graph *g, const char *x, const char *out);
+void gn_onnx_mean_place(const gn_onnx_graph *g, const gn_operation *op, const char *x,
+                        const char *out);
 void gn_onnx_activation(const gn_onnx_graph *g, const gn_operation *op, const char *x,
                         const char *out);
 

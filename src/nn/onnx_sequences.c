@@ -108,6 +108,31 @@ void gn_onnx_first_place(const gn_onnx_graph *g, const char *x, const char *out)
     GN_ONNX_NODE(g->onnx, "Gather", out, x, place.text);
 }
 
+/* Of the places that hold tokens, where there are others. */
+void gn_onnx_mean_place(const gn_onnx_graph *g, const gn_operation *op, const char *x,
+                        const char *out)
+{
+    gn_onnx *o = g->onnx;
+    gn_onnx_name last = gn_onnx_part(out, "last"), places = gn_onnx_part(out, "places"),
+                 column = gn_onnx_part(out, "column"), kept = gn_onnx_part(out, "kept"),
+                 sum = gn_onnx_part(out, "sum"), count = gn_onnx_part(out, "count");
+    if (!gn_graph_operation(g->graph, op->inputs[0]).packed) {
+        gn_onnx_ints(o, "axes", (int64_t[]){1}, 1);
+        gn_onnx_int(o, "keepdims", 0);
+        GN_ONNX_NODE(o, "ReduceMean", out, x);
+        return;
+    }
+    gn_onnx_integers(o, last.text, 1, 1, (int64_t[]){2});
+    gn_onnx_integers(o, places.text, 1, 1, (int64_t[]){1});
+    GN_ONNX_NODE(o, "Unsqueeze", column.text, g->present, last.text);
+    GN_ONNX_NODE(o, "Mul", kept.text, x, column.text);
+    gn_onnx_int(o, "keepdims", 0);
+    GN_ONNX_NODE(o, "ReduceSum", sum.text, kept.text, places.text);
+    gn_onnx_int(o, "keepdims", 0);
+    GN_ONNX_NODE(o, "ReduceSum", count.text, column.text, places.text);
+    GN_ONNX_NODE(o, "Div", out, sum.text, count.text);
+}
+
 /* x (1 + f(inner)) / 2 */
 static void add_gelu(gn_onnx *o, const char *function, const char *inner, const char *x,
                      const char *out)

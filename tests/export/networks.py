@@ -34,6 +34,7 @@ TRAINED = {
     "copies": ("images", ["--model.arch", "resnet20", "--model.copies", "2"]),
     "vit": ("images", ["--model.arch", "vit", "--model.patch", "8", *SMALL]),
     "bert": ("texts", [*SMALL, "--train.optimizer", "adam"]),
+    "bert-mean": ("texts", [*SMALL, "--train.optimizer", "adam", "--model.pool", "mean"]),
 }
 # Larger ones, whose weights are made up: torchvision's name, flags, side of the first kernel.
 MADE = {

@@ -126,8 +126,11 @@ static void test_dropout_leaves_no_trace(void **state)
     gn_map_close(&maps[1]);
 }
 
-/* Which operators a file with one activation uses. */
-static void check_activation(gn_activation activation, const char *used, const char *unused)
+/* Adds one layer to a graph. */
+typedef gn_value build_fn(gn_graph *graph, gn_value x);
+
+/* Which operators one layer on a sequence of 4 places is made of. */
+static void check_layer(build_fn *build, const char *used, const char *unused)
 {
     gerne_ctx *ctx = test_ctx();
     gn_device *device;
@@ -136,8 +139,8 @@ static void check_activation(gn_activation activation, const char *used, const c
     gn_onnx onnx = {.ctx = ctx};
     assert_ok(ctx, gn_device_new(ctx, 1, GN_FP32, &device));
     assert_ok(ctx, gn_graph_new(ctx, device, &graph));
-    gn_value x = gn_input(graph, "x", GN_FLOAT32, 1, (int64_t[]){4});
-    assert_ok(ctx, gn_graph_finish(ctx, graph, gn_activate(graph, x, activation)));
+    gn_value x = gn_input(graph, "x", GN_FLOAT32, 2, (int64_t[]){4, 5});
+    assert_ok(ctx, gn_graph_finish(ctx, graph, build(graph, x)));
     gn_onnx_graph g = {
         .onnx = &onnx, .graph = graph, .prefix = "body", .input = "x", .values = names};
     for (gn_value v = 0; v < gn_graph_value_count(graph); v++)
@@ -152,13 +155,39 @@ static void check_activation(gn_activation activation, const char *used, const c
     gerne_ctx_close(ctx);
 }
 
-static void test_activations(void **state)
+static gn_value gelu(gn_graph *graph, gn_value x)
+{
+    return gn_activate(graph, x, GN_GELU);
+}
+
+static gn_value gelu_tanh(gn_graph *graph, gn_value x)
+{
+    return gn_activate(graph, x, GN_GELU_TANH);
+}
+
+static gn_value relu(gn_graph *graph, gn_value x)
+{
+    return gn_activate(graph, x, GN_RELU);
+}
+
+static gn_value hyperbolic(gn_graph *graph, gn_value x)
+{
+    return gn_activate(graph, x, GN_TANH);
+}
+
+static gn_value mean(gn_graph *graph, gn_value x)
+{
+    return gn_mean_place(graph, x, -1);
+}
+
+static void test_layers(void **state)
 {
     (void)state;
-    check_activation(GN_GELU, "Erf", "Tanh");
-    check_activation(GN_GELU_TANH, "Tanh", "Erf");
-    check_activation(GN_RELU, "Relu", "Mul");
-    check_activation(GN_TANH, "Tanh", "Mul");
+    check_layer(gelu, "Erf", "Tanh");
+    check_layer(gelu_tanh, "Tanh", "Erf");
+    check_layer(relu, "Relu", "Mul");
+    check_layer(hyperbolic, "Tanh", "Mul");
+    check_layer(mean, "ReduceMean", "ReduceSum"); /* all places count */
 }
 
 static void test_integers_as_varints(void **state)
@@ -191,7 +220,7 @@ int main(void)
         cmocka_unit_test(test_a_file_above_the_limit_is_refused),
         cmocka_unit_test(test_numbers_beyond_fp16_are_refused),
         cmocka_unit_test(test_dropout_leaves_no_trace),
-        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_layers),
         cmocka_unit_test(test_integers_as_varints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
