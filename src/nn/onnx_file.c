@@ -49,37 +49,36 @@ static void close_message(gn_onnx *o, gn_text *to, int field, gn_text *message, 
 
 /* ---- nodes ---- */
 
+/* value holds the fields of the value; it is freed. */
+static void add_attribute(gn_onnx *o, const char *name, int type, gn_text *value,
+                          gerne_status status)
+{
+    if (status == GERNE_OK)
+        status = gn_pb_string(o->ctx, value, ATTRIBUTE_NAME, name);
+    if (status == GERNE_OK)
+        status = gn_pb_integer(o->ctx, value, ATTRIBUTE_TYPE, type);
+    close_message(o, &o->attributes, NODE_ATTRIBUTE, value, status);
+}
+
 void gn_onnx_ints(gn_onnx *o, const char *name, const int64_t *values, size_t count)
 {
     gn_text a = {0};
-    gerne_status status = gn_pb_string(o->ctx, &a, ATTRIBUTE_NAME, name);
+    gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++)
         status = gn_pb_integer(o->ctx, &a, ATTRIBUTE_INTS, values[i]);
-    if (status == GERNE_OK)
-        status = gn_pb_integer(o->ctx, &a, ATTRIBUTE_TYPE, TYPE_INTS);
-    close_message(o, &o->attributes, NODE_ATTRIBUTE, &a, status);
+    add_attribute(o, name, TYPE_INTS, &a, status);
 }
 
 void gn_onnx_int(gn_onnx *o, const char *name, int64_t value)
 {
     gn_text a = {0};
-    gerne_status status = gn_pb_string(o->ctx, &a, ATTRIBUTE_NAME, name);
-    if (status == GERNE_OK)
-        status = gn_pb_integer(o->ctx, &a, ATTRIBUTE_INT, value);
-    if (status == GERNE_OK)
-        status = gn_pb_integer(o->ctx, &a, ATTRIBUTE_TYPE, TYPE_INT);
-    close_message(o, &o->attributes, NODE_ATTRIBUTE, &a, status);
+    add_attribute(o, name, TYPE_INT, &a, gn_pb_integer(o->ctx, &a, ATTRIBUTE_INT, value));
 }
 
 void gn_onnx_float(gn_onnx *o, const char *name, double value)
 {
     gn_text a = {0};
-    gerne_status status = gn_pb_string(o->ctx, &a, ATTRIBUTE_NAME, name);
-    if (status == GERNE_OK)
-        status = gn_pb_float(o->ctx, &a, ATTRIBUTE_FLOAT, (float)value);
-    if (status == GERNE_OK)
-        status = gn_pb_integer(o->ctx, &a, ATTRIBUTE_TYPE, TYPE_FLOAT);
-    close_message(o, &o->attributes, NODE_ATTRIBUTE, &a, status);
+    add_attribute(o, name, TYPE_FLOAT, &a, gn_pb_float(o->ctx, &a, ATTRIBUTE_FLOAT, (float)value));
 }
 
 static gerne_status fill_node(gn_onnx *o, gn_text *n, const char *type, const char *const *outputs,
