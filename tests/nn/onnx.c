@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "nn/onnx.h"
 #include "nn/onnx_layers.h"
 
@@ -190,6 +191,48 @@ static void test_layers(void **state)
     check_layer(mean, "ReduceMean", "ReduceSum"); /* all places count */
 }
 
+/* The last allocation of a write comes after the file has got its name. */
+static bool is_absent_or_whole(fixture *f, int64_t size)
+{
+    gn_map map;
+    if (!gn_path_exists(f->path))
+        return true;
+    assert_ok(f->ctx, gn_map_open(f->ctx, f->path, &map));
+    bool whole = (int64_t)map.size == size;
+    gn_map_close(&map);
+    return whole;
+}
+
+/* Every allocation fails once: a clear status, and nothing half written. */
+static void test_allocations_fail(void **state)
+{
+    (void)state;
+    static const float scale[] = {1, 2, 3};
+    const gn_model_options model = mlp();
+    const gn_metadata metadata = {"key", "value"};
+    const gn_onnx_options options = {.scale = scale,
+                                     .shift = scale,
+                                     .features = true,
+                                     .half = true,
+                                     .metadata = &metadata,
+                                     .metadata_count = 1};
+    fixture f = open_fixture(&model, gn_pixels_shape(3, 2, 2));
+    gerne_status status = GERNE_ENOMEM;
+    int64_t size;
+    long n = 0;
+    assert_ok(f.ctx, gn_network_write_onnx(f.ctx, f.network, f.path, &options, &size));
+    remove(f.path);
+    while (status == GERNE_ENOMEM) {
+        gn_fail_allocation(++n);
+        status = gn_network_write_onnx(f.ctx, f.network, f.path, &options, NULL);
+        gn_fail_allocation(0);
+        assert_true(is_absent_or_whole(&f, size));
+    }
+    assert_ok(f.ctx, status);
+    assert_in_range(n, 50, 5000);
+    close_fixture(&f);
+}
+
 static void test_integers_as_varints(void **state)
 {
     (void)state;
@@ -221,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_numbers_beyond_fp16_are_refused),
         cmocka_unit_test(test_dropout_leaves_no_trace),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_allocations_fail),
         cmocka_unit_test(test_integers_as_varints),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
