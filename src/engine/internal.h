@@ -10,8 +10,8 @@
 typedef struct gn_compiler gn_compiler;
 
 /* A kind of layer. choose_weights replaces the plain description of its first parameter by one that
- * the kernels like; forward and backward append calls to the program; describe says to readers of the
- * graph what is computed. Adding a kind: one file with one of these, and a builder call. */
+ * the kernels like; forward and backward append calls to the program; describe says to readers of
+ * the graph what is computed. Adding a kind: one file with one of these, and a builder call. */
 typedef struct gn_layer {
     const char *name;
     gerne_status (*choose_weights)(gn_maker *maker, const gn_node *node,
