@@ -165,6 +165,11 @@ typedef struct gerne_bounds {
 GERNE_API GERNE_CHECKED gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne_groups *groups,
                                                      double c, gerne_bounds *out);
 
+/* The same with the laws as the JSON document of 'gerne bounds --json': alpha, p_lb, p_ext (where
+ * beta is not NULL), interval, beta_max, beta_balanced, binding. */
+GERNE_API GERNE_CHECKED gerne_status gerne_bounds_json(gerne_ctx *ctx, const gerne_groups *groups,
+                                                       double c, const double *beta, char **json);
+
 enum {
     GERNE_PSEUDO_GROUPS = 1, /* groups come from scores: a share down to -0.25 is allowed */
     GERNE_BEYOND_BOUNDS = 2, /* warn instead of failing */

@@ -1,4 +1,4 @@
-/* evaluate.c - gerne_audit, gerne_evaluate and gerne_compare: what arrays of labels tell. */
+/* evaluate.c - bounds as JSON, audits, evaluations and comparisons: what labels alone tell. */
 #include "api/evaluate.h"
 
 #include <math.h>
@@ -6,7 +6,20 @@
 
 #include "api/api.h"
 #include "debias/audit.h"
+#include "debias/describe.h"
 #include "debias/groups.h"
+
+gerne_status gerne_bounds_json(gerne_ctx *ctx, const gerne_groups *groups, double c,
+                               const double *beta, char **json)
+{
+    json_t *document;
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, json);
+    *json = NULL;
+    GN_NEEDS(ctx, groups);
+    GN_TRY(gn_bounds_json(ctx, groups, c, beta, &document));
+    return gn_give_json(ctx, document, json);
+}
 
 gerne_status gerne_audit(gerne_ctx *ctx, const gerne_groups *groups, gerne_form form, char **out)
 {

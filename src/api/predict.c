@@ -1,6 +1,5 @@
 /* predict.c - what a gerne_model says about samples, and how right it is. */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "api/api.h"
@@ -160,11 +159,9 @@ static gerne_status give_judgement(gerne_ctx *ctx, const gerne_model *model, gn_
                                    const gn_judgement *judgement, gerne_metrics *metrics,
                                    gerne_form form, char **out)
 {
-    char title[512];
-    snprintf(title, sizeof title, "%s, %s%s", model->path,
-             split == GN_SPLITS ? "all splits" : "split ",
-             split == GN_SPLITS ? "" : gn_split_name(split));
-    const gn_evaluation evaluation = {.first = {title, &judgement->metrics, judgement->names}};
+    char title[GN_JUDGEMENT_TITLE];
+    const gn_evaluation evaluation = {.first = {gn_judgement_title(model->path, split, title),
+                                                &judgement->metrics, judgement->names}};
     gn_warn_of_empty_groups(ctx, &judgement->metrics, &judgement->names);
     GN_TRY(gn_give_metrics(ctx, &judgement->metrics, metrics));
     return gn_give_evaluation(ctx, &evaluation, form, out);
