@@ -57,10 +57,10 @@ bool gn_shapes_equal(const gn_sample_shape *a, const gn_sample_shape *b)
 
 bool gn_shape_fits(const gn_sample_shape *network, const gn_sample_shape *samples)
 {
-    const gn_field *ours = gn_shape_field(network, GN_FIELD_TOKENS);
-    const gn_field *theirs = gn_shape_field(samples, GN_FIELD_TOKENS);
-    if (ours && theirs)
-        return theirs->dims[0] <= ours->dims[0];
+    int ours = gn_shape_find(network, GN_FIELD_TOKENS);
+    int theirs = gn_shape_find(samples, GN_FIELD_TOKENS);
+    if (ours >= 0 && theirs >= 0)
+        return samples->fields[theirs].dims[0] <= network->fields[ours].dims[0];
     return gn_shapes_equal(network, samples);
 }
 

@@ -97,7 +97,7 @@ gerne_status gn_output_flush(gn_cli *cli)
 
 static bool asks_for_help(int argc, char **argv)
 {
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc && argv[i]; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
     return false;

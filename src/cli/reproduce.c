@@ -58,9 +58,10 @@ static const char help[] =
     "  gerne reproduce table2 --only waterbirds --data data\n"
     "  gerne reproduce table3 --dataset examples/synthetic.yaml\n"
     "  gerne reproduce methods --only synthetic\n"
+    "  gerne reproduce methods --only civilcomments --civilcomments FOLDER --bert FILE\n"
     "\n"
     "Rows whose data is missing are shown with the paper's figure alone. 'methods' is not in the\n"
-    "paper: every method on three datasets, tuned alike, the best first.\n"
+    "paper: every method on four datasets, tuned alike, the best first.\n"
     "\n"
     "Written to --out: NAME.md, NAME.tex, NAME.json, study.json, report.html and the directory\n"
     "of every run.\n";

@@ -54,25 +54,28 @@ static gerne_status find_texts(text_reader *r)
     static const char *const pair[] = {"sentence1", "sentence2"};
     static const char *const usual[] = {"text", "comment_text", "comment", "sentence"};
     const char *const *names = r->options->text.items;
-    r->text_count = r->options->text.count;
-    if (r->text_count > GN_TEXTS_MAX)
+    size_t count = r->options->text.count;
+    if (count > GN_TEXTS_MAX)
         return gn_fail(r->ctx, GERNE_EUSAGE, "data.text names %zu columns; a sample has one or two",
-                       r->text_count);
-    if (!r->text_count && r->preset == GN_PRESET_MULTINLI) {
+                       count);
+    if (!count && r->preset == GN_PRESET_MULTINLI) {
         names = pair;
-        r->text_count = 2;
+        count = 2;
     }
-    size_t at = 0;
-    if (!r->text_count) {
+    if (!count) {
         ptrdiff_t found = -1;
-        for (; at < sizeof usual / sizeof usual[0] && found < 0; at++)
-            GN_TRY(gn_record_file_column(r->table, usual[at], &found));
-        names = found < 0 ? usual : usual + at - 1;
-        r->text_count = 1;
+        names = usual;
+        for (size_t i = 0; i < sizeof usual / sizeof usual[0] && found < 0; i++) {
+            GN_TRY(gn_record_file_column(r->table, usual[i], &found));
+            if (found >= 0)
+                names = &usual[i];
+        }
+        count = 1;
     }
-    for (size_t i = 0; i < r->text_count; i++)
+    r->text_count = count;
+    for (size_t i = 0; i < count; i++)
         GN_TRY(gn_record_file_require(r->table, names[i], "data.text", &r->texts[i]));
-    return gn_corpus_new(r->ctx, r->options, names, r->text_count, &r->corpus);
+    return gn_corpus_new(r->ctx, r->options, names, count, &r->corpus);
 }
 
 static gerne_status find_identities(text_reader *r)

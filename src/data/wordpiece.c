@@ -266,7 +266,8 @@ static void share(size_t room, size_t *first, size_t *second)
 void gn_encode(const gn_tokenizer *t, const gn_words *texts, size_t count, gn_encoding *e)
 {
     const gn_vocabulary *v = t->vocabulary;
-    size_t room = e->max_tokens - 1 - count, sizes[2] = {0}, cut[2];
+    count = count < 2 ? count : 2;
+    size_t room = e->max_tokens - 1 - count, sizes[2] = {0}, cut[2] = {0};
     gn_pieces pieces[2] = {{.ids = e->ids + 1, .capacity = room},
                            {.ids = e->ids + e->max_tokens, .capacity = room}};
     e->count = e->malformed = 0;

@@ -123,8 +123,9 @@ gn_value gn_add_dropped(gn_graph *graph, gn_value a, gn_value b, const gn_sequen
  * (3 x width -> width). Dropout acts on the softmax. */
 gn_value gn_attention(gn_graph *graph, gn_value joined, int64_t heads, const gn_sequence *sequence);
 
-/* The first place of every sample: sequence -> features. */
+/* The first place of every sample, or the mean of its places: sequence -> features. */
 gn_value gn_first_place(gn_graph *graph, gn_value input, gn_value spans);
+gn_value gn_mean_place(gn_graph *graph, gn_value input, gn_value spans);
 
 /* Stands before the names of all parameters that follow; copied, "" for none. */
 void gn_graph_set_prefix(gn_graph *graph, const char *prefix);

@@ -173,7 +173,10 @@ gn_value gn_bert_all_places(gn_graph *graph, const gn_model_options *options, gn
 
 static gn_value body(gn_graph *graph, const gn_model_options *options, gn_value tokens)
 {
-    gn_value x = encode(graph, options, tokens, true);
+    bool mean = options->pool == GN_POOL_MEAN;
+    gn_value x = encode(graph, options, tokens, !mean);
+    if (mean)
+        return gn_mean_place(graph, x, gn_span_input(graph, GN_SPANS));
     if (!options->transformer.pooler)
         return x;
     x = gn_linear(graph, x, "bert.pooler.dense", options->transformer.width, false);
@@ -196,14 +199,19 @@ static const char *const distil[][2] = {
 
 static bool write_distil(const char *name, char *out, size_t size)
 {
-    int layer, used = 0;
-    if (sscanf(name, "encoder.layer.%d.%n", &layer, &used) != 1 || used == 0)
+    static const char prefix[] = "encoder.layer.";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
         return false;
+    const char *layer = name + sizeof prefix - 1;
+    int digits = (int)strspn(layer, "0123456789");
+    if (!digits || layer[digits] != '.')
+        return false;
+    const char *part = layer + digits + 1;
     for (size_t i = 0; i < sizeof distil / sizeof distil[0]; i++) {
         size_t length = strlen(distil[i][0]);
-        if (strncmp(name + used, distil[i][0], length) == 0 && name[used + (int)length] == '.') {
-            snprintf(out, size, "transformer.layer.%d.%s%s", layer, distil[i][1],
-                     name + used + length);
+        if (strncmp(part, distil[i][0], length) == 0 && part[length] == '.') {
+            snprintf(out, size, "transformer.layer.%.*s.%s%s", digits, layer, distil[i][1],
+                     part + length);
             return true;
         }
     }
@@ -241,12 +249,13 @@ static bool is_position_ids(const char *name)
     return size >= length && strcmp(name + size - length, tail) == 0;
 }
 
-/* Heads of the pretraining, and of DistilBERT what stands between its encoder and its head. */
+/* Heads of the pretraining, the pooler of a network without one, and of DistilBERT what stands
+ * between its encoder and its head. */
 static bool unused(const char *name)
 {
-    static const char *const starts[] = {"cls.predictions.", "cls.seq_relationship.",
-                                         "vocab_transform.", "vocab_layer_norm.",
-                                         "vocab_projector.", "pre_classifier."};
+    static const char *const starts[] = {
+        "cls.predictions.", "cls.seq_relationship.", "vocab_transform.", "vocab_layer_norm.",
+        "vocab_projector.", "pre_classifier.",       "pooler.dense.",    "bert.pooler.dense."};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
         if (strncmp(name, starts[i], strlen(starts[i])) == 0)
             return true;

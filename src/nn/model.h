@@ -15,6 +15,7 @@ typedef enum gn_freeze {
     GN_FREEZE_HEAD,
     GN_FREEZE_LAYERS,
 } gn_freeze;
+typedef enum gn_pool { GN_POOL_FIRST, GN_POOL_MEAN } gn_pool;
 typedef enum gn_bn { GN_BN_AUTO, GN_BN_SEPARATE, GN_BN_CONCAT, GN_BN_FROZEN } gn_bn;
 
 /* The sizes of a transformer, once options, the weights' file and defaults have settled them. */
@@ -33,7 +34,7 @@ typedef struct gn_model_options {
     gn_ints hidden;
     const char *weights; /* a file to start from, or NULL */
     const char *vocab;   /* of texts: vocab.txt or tokenizer.json, or NULL */
-    int variant, stem, bn;
+    int variant, stem, bn, pool;
     const char *freeze; /* "none", "body", "head" or a layer; NULL for none: gn_model_freeze */
     double dropout;     /* of the features in front of the head, in training passes */
     int64_t copies;     /* of the body, side by side, their features concatenated; 0 stands for 1 */

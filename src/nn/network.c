@@ -245,9 +245,8 @@ static void draw(gn_initialization rule, const gn_parameter *p, const gn_paramet
     bool convolution = p->ndims == 4;
     if (p->role == GN_SCALE || p->role == GN_VARIANCE)
         fill_constant(values, p->size, 1);
-    else if (p->role == GN_SHIFT || p->role == GN_MEAN)
-        fill_constant(values, p->size, 0);
-    else if (rule == GN_INIT_TRUNCATED && p->role == GN_BIAS)
+    else if (p->role == GN_SHIFT || p->role == GN_MEAN ||
+             (rule == GN_INIT_TRUNCATED && p->role == GN_BIAS))
         fill_constant(values, p->size, 0);
     else if (rule == GN_INIT_TRUNCATED)
         fill_truncated(values, p->size, 0.02, stream);

@@ -164,14 +164,14 @@ static void step_sgd(gn_optimizer *o, double lr, const gn_stretch *s)
     float *restrict m = o->state_size ? o->state + s->first : NULL;
     const float *restrict g = o->block.gradients + s->first;
     const float rate = (float)lr, decay = (float)decay_of(o, s);
-    const float momentum = o->state_size ? (float)o->options.momentum : 0;
     size_t n = s->count;
-    if (momentum == 0) {
+    if (!m) {
 #pragma omp parallel for simd schedule(static)
         for (size_t i = 0; i < n; i++)
             x[i] -= rate * (g[i] + decay * x[i]);
         return;
     }
+    const float momentum = (float)o->options.momentum;
     /* The state starts at zero, which makes the first step m = d as it should be. */
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; i++) {

@@ -86,6 +86,14 @@ static const gn_paper_dataset datasets[] = {
      .is_file = true,
      .hint = "WILDS' package downloads it; see docs/text.md; then --civilcomments FOLDER",
      .option = PLACE(civilcomments)},
+    {.name = "civilcomments-tuned",
+     .title = "CivilComments, fine-tuned",
+     .metric = WGA,
+     .folder = "civilcomments",
+     .witness = "all_data_with_identities.csv|civilcomments_v1.0/all_data_with_identities.csv",
+     .is_file = true,
+     .hint = "WILDS' package downloads it; see docs/text.md; then --civilcomments FOLDER",
+     .option = PLACE(civilcomments)},
 };
 
 const gn_paper_dataset *gn_paper_dataset_find(const char *name)

@@ -17,7 +17,7 @@ static json_t *numbers(const gn_track *track, double factor, double widths)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < track->count; i++) {
-        double width = widths == 0 || isnan(track->width[i]) ? 0 : track->width[i];
+        double width = !track->width || isnan(track->width[i]) ? 0 : track->width[i];
         json_array_append_new(list, gn_json_number(factor * (track->mean[i] + widths * width)));
     }
     return list;

@@ -112,7 +112,7 @@ static gerne_status compare(gn_ledger *l, const char *kind, const char *descript
 {
     const char *then_kind, *before, *now, *then;
     GN_TRY(value_of(l, "kind", &then_kind));
-    if (strcmp(kind, then_kind) != 0)
+    if (!then_kind || strcmp(kind, then_kind) != 0)
         return other_study(l, kind, then_kind);
     GN_TRY(value_of(l, "description", &before));
     GN_TRY(gn_first_difference(l->ctx, l->arena, before, description, &now));

@@ -67,7 +67,7 @@ gerne_status gn_sheet_add_spread(gerne_ctx *ctx, gn_sheet *sheet, double mean, d
 
 size_t gn_sheet_rows(const gn_sheet *sheet)
 {
-    return sheet->count / sheet->column_count;
+    return sheet->column_count ? sheet->count / sheet->column_count : 0;
 }
 
 static const gn_sheet_cell *cell_at(const gn_sheet *sheet, size_t row, size_t column)

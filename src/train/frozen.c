@@ -116,6 +116,8 @@ static gerne_status compute_key(gerne_ctx *ctx, const gn_dataset *dataset, gn_fr
              model->variant, model->stem, (int)gn_device_precision(device),
              gn_device_threads(device), (long long)gn_network_batch(network));
     add_text(&hash, words);
+    if (model->pool != GN_POOL_FIRST)
+        add_text(&hash, "pool");
     add_text(&hash, fingerprint);
     for (size_t i = 0; i < dataset->n; i++) { /* which of the source's rows, for generated data */
         uint64_t row = gn_dataset_row(dataset, i);

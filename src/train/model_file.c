@@ -146,6 +146,8 @@ static json_t *model_json(const gn_model_options *model)
     json_object_set_new(json, "hidden", hidden);
     set_choice(json, "variant", model->variant);
     set_choice(json, "stem", model->stem);
+    if (model->pool != GN_POOL_FIRST)
+        set_choice(json, "pool", model->pool);
     if (model->copies > 1)
         json_object_set_new(json, "copies", json_integer(model->copies));
     if (model->transformer.settled)
@@ -286,7 +288,8 @@ static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t
     int64_t *widths;
     size_t n = json_array_size(hidden);
     if (!arch || !take_choice(json, "variant", &model->variant) ||
-        !take_choice(json, "stem", &model->stem))
+        !take_choice(json, "stem", &model->stem) ||
+        (json_object_get(json, "pool") && !take_choice(json, "pool", &model->pool)))
         return bad(ctx, file, model_key);
     GN_TRY(gn_arena_copy_text(ctx, file->arena, arch, &model->arch));
     if (json_object_get(json, "hidden_act") && !take_transformer(json, &model->transformer))

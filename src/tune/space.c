@@ -131,9 +131,10 @@ static gerne_status usual_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
     }
     if (option->search)
         return split(ctx, arena, option->search, axis);
-    if (option->search_factor > 0 && option->type == GN_REAL)
-        return around(ctx, *(const double *)((const char *)target + option->offset),
-                      option->search_factor, axis);
+    if (option->search_factor > 0 && option->type == GN_REAL) {
+        const double *given = (const void *)((const char *)target + option->offset);
+        return around(ctx, *given, option->search_factor, axis);
+    }
     gn_fail(ctx, GERNE_EUSAGE, "%s%s: it has no default range", prefix, axis->key);
     gn_hint(ctx, "give a list (0.1,0.2) or a range (0.1..0.9)");
     return GERNE_EUSAGE;

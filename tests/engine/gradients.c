@@ -216,6 +216,13 @@ static gn_value embedding_without_segments(gn_graph *g)
                           spans);
 }
 
+static gn_value mean_of_packed(gn_graph *g)
+{
+    gn_sequence s;
+    gn_value x = packed(g, &s, 0);
+    return gn_mean_place(g, gn_linear(g, x, "fc", 7, false), s.spans);
+}
+
 static gn_value layer_norm(gn_graph *g)
 {
     gn_sequence s;
@@ -342,6 +349,7 @@ static const struct layer_case {
     {"embedding without segments", embedding_without_segments},
     {"layer normalization", layer_norm},
     {"layer normalization of packed sequences", layer_norm_of_packed},
+    {"mean of packed sequences", mean_of_packed},
     {"GELU", gelu},
     {"GELU by tanh", gelu_tanh},
     {"ReLU", relu},

@@ -49,7 +49,7 @@ static fixture open_fixture(const gn_model_options *options, int64_t batch, gn_p
     for (size_t i = 0; i < block.size; i++) /* larger than usual: more than one class is likely */
         block.values[i] += block.values[i] != 0 ? (float)(0.1 * gn_random_normal(&s)) : 0;
     f.size = block.size;
-    f.gradient = calloc(f.size, sizeof *f.gradient);
+    f.gradient = calloc(f.size ? f.size : 1, sizeof *f.gradient);
     return f;
 }
 
@@ -378,6 +378,7 @@ static void test_refused_samples(void **state)
     t.samples.mixture = &(gn_mixture){.share = t.weights};
     assert_fails(f.ctx, GERNE_EUNSUPPORTED, "texts cannot be mixed",
                  gn_pass_step(f.ctx, f.network, &t.samples, NULL, false, &(gn_outcome){0}));
+    t.samples.mixture = NULL;
     close_fixture(&f);
 }
 

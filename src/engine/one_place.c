@@ -1,16 +1,37 @@
-/* first.c - the first place of every sample of a sequence. */
+/* one_place.c - every sample of a sequence in one place: its first one, or the mean of all. */
 #include <string.h>
 
 #include "engine/sequence.h"
 
-typedef struct first_options {
+typedef struct place_options {
     gn_value sequence, spans;
-} first_options;
+    bool mean;
+} place_options;
 
 static const gn_node *sequence_of(const gn_program *program, const gn_node *node)
 {
-    const first_options *options = node->options;
+    const place_options *options = node->options;
     return &program->graph->nodes[options->sequence];
+}
+
+/* The rows are added in their order: the same bits with any number of threads. */
+static void take_mean(const float *rows, int64_t count, size_t width, float *result)
+{
+    const float factor = 1.0f / (float)count;
+    memset(result, 0, width * sizeof *result);
+    for (int64_t i = 0; i < count; i++, rows += width)
+        for (size_t k = 0; k < width; k++)
+            result[k] += rows[k];
+    for (size_t k = 0; k < width; k++)
+        result[k] *= factor;
+}
+
+static void put_mean(const float *gradient, int64_t count, size_t width, float *rows)
+{
+    const float factor = 1.0f / (float)count;
+    for (int64_t i = 0; i < count; i++, rows += width)
+        for (size_t k = 0; k < width; k++)
+            rows[k] = factor * gradient[k];
 }
 
 /* spans, source, result; samples without tokens are zero */
@@ -19,14 +40,18 @@ static void take(gn_program *program, const gn_call *call)
     gn_layout layout = gn_layout_of(program, call->tensors[0], sequence_of(program, call->node));
     const float *source = gn_tensor_data(program, call->tensors[1]);
     float *result = gn_tensor_data(program, call->tensors[2]);
+    const place_options *options = call->node->options;
     size_t width = (size_t)call->node->dims[1];
     for (int64_t s = 0; s < layout.samples; s++) {
         gn_span span = gn_span_of(&layout, s);
-        if (span.count > 0)
-            memcpy(result + (size_t)s * width, source + (size_t)span.start * width,
-                   width * sizeof *result);
+        const float *rows = source + (size_t)span.start * width;
+        float *row = result + (size_t)s * width;
+        if (span.count > 0 && options->mean)
+            take_mean(rows, span.count, width, row);
+        else if (span.count > 0)
+            memcpy(row, rows, width * sizeof *row);
         else
-            memset(result + (size_t)s * width, 0, width * sizeof *result);
+            memset(row, 0, width * sizeof *row);
     }
 }
 
@@ -36,25 +61,29 @@ static void put(gn_program *program, const gn_call *call)
     gn_layout layout = gn_layout_of(program, call->tensors[0], sequence_of(program, call->node));
     float *source = gn_tensor_data(program, call->tensors[1]);
     const float *result = gn_tensor_data(program, call->tensors[2]);
+    const place_options *options = call->node->options;
     size_t width = (size_t)call->node->dims[1];
     memset(source, 0, (size_t)layout.rows * width * sizeof *source);
     for (int64_t s = 0; s < layout.samples; s++) {
         gn_span span = gn_span_of(&layout, s);
-        if (span.count > 0)
-            memcpy(source + (size_t)span.start * width, result + (size_t)s * width,
-                   width * sizeof *source);
+        float *rows = source + (size_t)span.start * width;
+        const float *row = result + (size_t)s * width;
+        if (span.count > 0 && options->mean)
+            put_mean(row, span.count, width, rows);
+        else if (span.count > 0)
+            memcpy(rows, row, width * sizeof *rows);
     }
 }
 
 static int span_tensor(const gn_compiler *c, const gn_node *node)
 {
-    const first_options *options = node->options;
+    const place_options *options = node->options;
     return options->spans < 0 ? -1 : c->values[options->spans].tensor;
 }
 
 static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
-    const first_options *options = node->options;
+    const place_options *options = node->options;
     int x, y;
     GN_TRY(gn_as_floats(c, &c->program->graph->nodes[options->sequence],
                         c->values[options->sequence].tensor, &x));
@@ -66,7 +95,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
 
 static gerne_status backward(gn_compiler *c, const gn_node *node)
 {
-    const first_options *options = node->options;
+    const place_options *options = node->options;
     const gn_node *sequence = &c->program->graph->nodes[options->sequence];
     int dy, dx;
     GN_TRY(gn_gradient_of(c, node->value, &dy));
@@ -84,15 +113,31 @@ static const gn_layer first_layer = {
     .backward = backward,
 };
 
-gn_value gn_first_place(gn_graph *graph, gn_value input, gn_value spans)
+static const gn_layer mean_layer = {
+    .name = "mean of the places",
+    .forward = forward,
+    .backward = backward,
+};
+
+static gn_value add_place(gn_graph *graph, gn_value input, gn_value spans, const gn_layer *layer)
 {
-    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 0, "the first place");
-    if (!in || (in->packed && !gn_operand_at(graph, spans, GN_INT32, 2, "the first place")))
+    const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 0, layer->name);
+    if (!in || (in->packed && !gn_operand_at(graph, spans, GN_INT32, 2, layer->name)))
         return -1;
-    const first_options options = {input, in->packed ? spans : -1};
+    const place_options options = {input, in->packed ? spans : -1, layer == &mean_layer};
     int64_t dims[2] = {1, in->dims[in->ndims - 1]};
-    gn_value value = gn_add_node(graph, &first_layer, &input, 1, 2, dims, &options, sizeof options);
+    gn_value value = gn_add_node(graph, layer, &input, 1, 2, dims, &options, sizeof options);
     if (value >= 0)
         graph->nodes[value].packed = false;
     return value;
+}
+
+gn_value gn_first_place(gn_graph *graph, gn_value input, gn_value spans)
+{
+    return add_place(graph, input, spans, &first_layer);
+}
+
+gn_value gn_mean_place(gn_graph *graph, gn_value input, gn_value spans)
+{
+    return add_place(graph, input, spans, &mean_layer);
 }
