@@ -57,7 +57,7 @@ int fixture_teardown(void **state)
     return 0;
 }
 
-static void set(fixture *f, gerne_config *config, const char *const *pairs)
+void set_keys(fixture *f, gerne_config *config, const char *const *pairs)
 {
     for (; *pairs; pairs += 2)
         assert_ok(f->ctx, gerne_config_set(f->ctx, config, pairs[0], pairs[1]));
@@ -87,7 +87,7 @@ gerne_config *configure(fixture *f, const char *out)
     char path[512];
     gerne_config *config;
     assert_ok(f->ctx, gerne_config_new(f->ctx, &config));
-    set(f, config, usual);
+    set_keys(f, config, usual);
     snprintf(path, sizeof path, "%s/%s", f->folder, out);
     assert_ok(f->ctx, gerne_config_set(f->ctx, config, "out", path));
     return config;

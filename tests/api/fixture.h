@@ -24,6 +24,9 @@ gerne_arrays features_of(const fixture *f);
 
 gerne_dataset *dataset_of(fixture *f, const gerne_arrays *arrays);
 
+/* Pairs of key and value, ended by a NULL. */
+void set_keys(fixture *f, gerne_config *config, const char *const *pairs);
+
 /* A short run into a directory of that name in the fixture's folder. */
 gerne_config *configure(fixture *f, const char *out);
 

@@ -47,6 +47,13 @@ static void configuration_by_key_and_yaml(void **state)
     gerne_free(value);
     assert_ok(f->ctx, gerne_config_get(f->ctx, config, "model.weights", &value));
     assert_null(value);
+    assert_ok(f->ctx, gerne_config_get(f->ctx, config, "model.hidden", &value));
+    assert_string_equal(value, "10,20");
+    gerne_free(value);
+    assert_ok(f->ctx, gerne_config_set(f->ctx, config, "out", "my runs/[1]"));
+    assert_ok(f->ctx, gerne_config_get(f->ctx, config, "out", &value));
+    assert_string_equal(value, "my runs/[1]");
+    gerne_free(value);
     assert_ok(f->ctx, gerne_config_yaml(f->ctx, config, &value));
     assert_non_null(strstr(value, "hidden: [10, 20]"));
     gerne_free(value);
@@ -389,6 +396,69 @@ static void fetched_samples_equal_arrays(void **state)
     gerne_dataset_close(dataset);
 }
 
+/* The class is a word of the text. Pairs have the same words apart. */
+static void texts_train_and_predict(void **state)
+{
+    static const char *const texts[] = {"a good cat", "the bad dog", "good dog .", "a bad cat ."};
+    static const char *const seconds[] = {"cat", "dog", "dog", "cat"};
+    static const char *const keys[] = {"model.width",
+                                       "32",
+                                       "model.heads",
+                                       "2",
+                                       "model.depth",
+                                       "1",
+                                       "data.max_tokens",
+                                       "10",
+                                       "train.steps",
+                                       "20",
+                                       "train.lr",
+                                       "0.003",
+                                       "model.arch",
+                                       "bert",
+                                       "model.inner_dropout",
+                                       "0",
+                                       "train.optimizer",
+                                       "adam",
+                                       NULL};
+    fixture *f = *state;
+    const char *x[N], *pairs[N];
+    FILE *vocabulary = fopen(path_in(f, "vocab.txt"), "w");
+    assert_non_null(vocabulary);
+    fputs("[PAD]\n[UNK]\n[CLS]\n[SEP]\ngood\nbad\ncat\ndog\na\nthe\n.\n", vocabulary);
+    assert_int_equal(fclose(vocabulary), 0);
+    for (int i = 0; i < N; i++) {
+        x[i] = texts[2 * f->a[i] + f->y[i]]; /* cats and dogs go with the attribute mostly */
+        pairs[i] = seconds[i % 4];
+    }
+    gerne_arrays arrays = features_of(f);
+    arrays.features = NULL;
+    arrays.texts = x;
+    for (int round = 0; round < 2; round++) {
+        gerne_config *config = configure(f, round ? "pairs" : "texts");
+        gerne_dataset *dataset = dataset_of(f, &arrays);
+        gerne_model *model;
+        gerne_predictions *p;
+        set_keys(f, config, keys);
+        assert_ok(f->ctx, gerne_config_set(f->ctx, config, "model.vocab", path_in(f, "vocab.txt")));
+        assert_ok(f->ctx, gerne_config_set(f->ctx, config, "cache", path_in(f, "cache")));
+        assert_ok(f->ctx, gerne_train(f->ctx, config, dataset, GERNE_JSON, NULL));
+        assert_ok(f->ctx,
+                  gerne_model_open(f->ctx, path_in(f, round ? "pairs" : "texts"), NULL, &model));
+        assert_ok(f->ctx, gerne_model_predict(f->ctx, model, dataset, GERNE_ALL, 0, &p));
+        assert_int_equal(gerne_predictions_count(p), N);
+        for (int i = 0; i < N; i++) /* equal texts, equal answers */
+            for (int j = 0; j < i && !round; j += 7)
+                if (x[i] == x[j])
+                    assert_near(gerne_predictions_probabilities(p)[2 * i],
+                                gerne_predictions_probabilities(p)[2 * j], 1e-5);
+        gerne_predictions_close(p);
+        gerne_model_close(model);
+        gerne_dataset_close(dataset);
+        gerne_config_close(config);
+        arrays.pairs = pairs;
+    }
+}
+
 static void groups_and_audit_of_a_dataset(void **state)
 {
     fixture *f = *state;
@@ -426,6 +496,7 @@ int main(void)
         TEST(evaluations_agree),
         TEST(threads_share_a_model),
         TEST(fetched_samples_equal_arrays),
+        TEST(texts_train_and_predict),
         TEST(groups_and_audit_of_a_dataset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
