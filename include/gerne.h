@@ -3,8 +3,13 @@
  * Every call that can fail returns a gerne_status and leaves a message in the context;
  * nothing in this library exits, aborts or prints.
  *
- * Ownership: the caller owns what a *_new or *_open call returns and frees it with the matching
- * *_close, which accepts NULL; pointers returned by getters are borrowed from their object.
+ * Ownership: the caller owns what a *_new, *_from or *_open call returns and frees it with the
+ * matching *_close, which accepts NULL; pointers returned by getters are borrowed from their
+ * object. A text that a call gives through a char ** is the caller's: free it with gerne_free.
+ *
+ * The first part (groups, bounds, sampling, pseudo-attributes, audit, evaluation) is also the
+ * library libgerne-core, which needs nothing but libc, libm and the JSON library jansson; the
+ * second part (configuration, datasets, training, models) is in libgerne alone.
  */
 #ifndef GERNE_H
 #define GERNE_H
@@ -39,11 +44,22 @@ typedef enum gerne_status {
 #undef GERNE_STATUS_ENUM
 } gerne_status;
 
+/* The version of this header. */
+#define GERNE_VERSION_MAJOR 0
+#define GERNE_VERSION_MINOR 1
+#define GERNE_VERSION_PATCH 0
+
 /* The version of the library, such as "0.1.0"; static. */
 GERNE_API const char *gerne_version(void);
 
 /* A short name for a status; static. */
 GERNE_API const char *gerne_status_name(gerne_status status);
+
+/* Structs that may grow start with their size: gerne_arrays arrays = {.size = sizeof arrays, ...};
+ * fields that a program of an older version does not have are zero. */
+
+/* Frees a text that a call has given; accepts NULL. */
+GERNE_API void gerne_free(void *text);
 
 /* A context carries the message of the last failure and the hooks; use one context per thread. */
 typedef struct gerne_ctx gerne_ctx;
@@ -75,6 +91,12 @@ typedef struct gerne_progress {
 /* Called now and then during long work; a non-zero return stops it with GERNE_EINTERRUPTED. */
 typedef int gerne_progress_fn(void *user, const gerne_progress *progress);
 GERNE_API void gerne_set_progress(gerne_ctx *ctx, gerne_progress_fn *fn, void *user);
+
+/* Asks the work that this context does, or else the next one, to stop with GERNE_EINTERRUPTED; a
+ * training run is saved first, and gerne_resume continues it exactly. May be called from any thread
+ * and from a signal handler. One request stops one call; gerne_unstop withdraws it. */
+GERNE_API void gerne_stop(gerne_ctx *ctx);
+GERNE_API void gerne_unstop(gerne_ctx *ctx);
 
 /* ---- Groups -------------------------------------------------------------------------------------
  *
@@ -142,6 +164,11 @@ typedef struct gerne_bounds {
 
 GERNE_API GERNE_CHECKED gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne_groups *groups,
                                                      double c, gerne_bounds *out);
+
+/* The same with the laws as the JSON document of 'gerne bounds --json': alpha, p_lb, p_ext (where
+ * beta is not NULL), interval, beta_max, beta_balanced, binding. */
+GERNE_API GERNE_CHECKED gerne_status gerne_bounds_json(gerne_ctx *ctx, const gerne_groups *groups,
+                                                       double c, const double *beta, char **json);
 
 enum {
     GERNE_PSEUDO_GROUPS = 1, /* groups come from scores: a share down to -0.25 is allowed */
@@ -252,6 +279,310 @@ GERNE_API GERNE_CHECKED gerne_status gerne_pseudo_judge(gerne_ctx *ctx, const ge
                                                         const int32_t *true_a, uint32_t attributes,
                                                         const double *t, size_t count,
                                                         bool round_up, gerne_pseudo_quality *out);
+
+/* ---- Audit and evaluation -----------------------------------------------------------------------
+ *
+ *     char *text;
+ *     if (gerne_audit(ctx, groups, GERNE_TEXT, &text) == GERNE_OK)
+ *         puts(text);
+ *     gerne_free(text);
+ *
+ * Results are texts in one of two forms: the JSON document that the program prints with --json
+ * (docs/metrics.md defines its figures), or what it prints for people. *out is NULL after a
+ * failure.
+ */
+typedef enum gerne_form {
+    GERNE_JSON,
+    GERNE_TEXT,
+} gerne_form;
+
+/* How biased the groups are: Cramer's V and a verdict, the smallest groups, bounds on beta. */
+GERNE_API GERNE_CHECKED gerne_status gerne_audit(gerne_ctx *ctx, const gerne_groups *groups,
+                                                 gerne_form form, char **out);
+
+/* Predictions of any model on labelled samples. All arrays are borrowed during the call. */
+typedef struct gerne_predicted {
+    size_t size; /* sizeof(gerne_predicted) */
+    size_t n;
+    uint32_t classes, attributes; /* attributes: 1 or 0 without a */
+    const int32_t *y;             /* [n] true classes, 0..classes-1 */
+    const int32_t *a;             /* [n] attributes, 0..attributes-1; NULL: none */
+    const int32_t *pred;          /* [n] predicted classes; NULL: the most probable, the first on
+                                     ties */
+    const double *probabilities;  /* [n][classes]; NULL: none, then AUROC and ECE do not exist */
+    const char *const *class_names, *const *attribute_names; /* NULL: the numbers */
+    const int64_t *train_counts; /* [classes][attributes] sizes of the training groups, for
+                                    adj_acc_avg and minority_acc; NULL: unknown */
+} gerne_predicted;
+
+/* The figures that gates and tables need most; NaN where one does not exist. */
+typedef struct gerne_metrics {
+    size_t size; /* sizeof(gerne_metrics), set by the caller */
+    uint64_t n;
+    double acc_avg, balanced_acc, worst_class;
+    double gba, gba_ci95[2]; /* mean accuracy of the groups */
+    double wga, wga_ci95[2]; /* accuracy of the worst group */
+    uint32_t worst_y, worst_a;
+    double minority_acc, adj_acc_avg, auroc, ece;
+} gerne_metrics;
+
+/* Group accuracies with intervals. metrics and out may be NULL. */
+GERNE_API GERNE_CHECKED gerne_status gerne_evaluate(gerne_ctx *ctx,
+                                                    const gerne_predicted *predicted,
+                                                    gerne_metrics *metrics, gerne_form form,
+                                                    char **out);
+
+/* Two models on the same samples: paired differences (first minus second) with bootstrap intervals.
+ * resamples 0 stands for 10000. The JSON is that of the first, with the object "comparison". */
+GERNE_API GERNE_CHECKED gerne_status gerne_compare(gerne_ctx *ctx, const gerne_predicted *first,
+                                                   const gerne_predicted *second,
+                                                   uint64_t resamples, gerne_form form, char **out);
+
+/* ==== libgerne alone from here on ================================================================
+ *
+ * ---- Configuration ------------------------------------------------------------------------------
+ *
+ *     gerne_config *config;
+ *     gerne_config_new(ctx, &config);
+ *     gerne_config_read(ctx, config, "birds.yaml");
+ *     gerne_config_set(ctx, config, "train.lr", "0.01");
+ *
+ * The keys and values of the program's flags: 'gerne help train' and gerne_config_keys list them.
+ */
+typedef struct gerne_config gerne_config;
+
+GERNE_API GERNE_CHECKED gerne_status gerne_config_new(gerne_ctx *ctx, gerne_config **out);
+GERNE_API void gerne_config_close(gerne_config *config);
+
+/* Sets a key as a flag does: it wins over YAML, whichever came first. Lists are comma separated.
+ * A NULL value withdraws it. An unknown key fails here, with the nearest one as a hint; a value is
+ * checked when the configuration is used, because other keys decide what it may be. */
+GERNE_API GERNE_CHECKED gerne_status gerne_config_set(gerne_ctx *ctx, gerne_config *config,
+                                                      const char *key, const char *value);
+
+/* Adds the keys of a YAML file or text; a key that comes again replaces the earlier one. The
+ * sections tune and search are ignored. */
+GERNE_API GERNE_CHECKED gerne_status gerne_config_read(gerne_ctx *ctx, gerne_config *config,
+                                                       const char *path);
+GERNE_API GERNE_CHECKED gerne_status gerne_config_parse(gerne_ctx *ctx, gerne_config *config,
+                                                        const char *yaml);
+
+/* Checks all values. *value becomes what the key is for a training run, default or not, or NULL
+ * where it is not set; yaml the whole of it, as config.yaml of a run has it. */
+GERNE_API GERNE_CHECKED gerne_status gerne_config_get(gerne_ctx *ctx, const gerne_config *config,
+                                                      const char *key, char **value);
+GERNE_API GERNE_CHECKED gerne_status gerne_config_yaml(gerne_ctx *ctx, const gerne_config *config,
+                                                       char **yaml);
+
+/* All keys of training, those of every method included, as a JSON list of objects: key, type (bool,
+ * int, real, text, choice, or a list of one of them: ints, reals, texts), default, choices, min,
+ * max, help. */
+GERNE_API GERNE_CHECKED gerne_status gerne_config_keys(gerne_ctx *ctx, char **json);
+
+/* ---- Datasets -----------------------------------------------------------------------------------
+ *
+ *     gerne_arrays arrays = {.size = sizeof arrays, .n = n, .features = x, .dimension = 512,
+ *                            .y = y, .a = a, .split = split};
+ *     gerne_dataset_from_arrays(ctx, &arrays, &dataset);
+ *
+ * Samples in memory are borrowed, never copied: every array has to stay as it is until the dataset
+ * is closed. Arrays are contiguous in C order (the last index runs fastest), without strides.
+ */
+typedef enum gerne_split {
+    GERNE_TRAIN,
+    GERNE_VAL,
+    GERNE_TEST,
+    GERNE_ALL, /* every sample, where a call takes a split */
+} gerne_split;
+
+/* Writes one sample: dimension floats, or height * width * 3 bytes. A non-zero return is an error.
+ * Called from several threads at a time, for any index below n, as often as it takes; the same
+ * index gives the same sample. */
+typedef int gerne_fetch_fn(void *user, size_t index, void *sample);
+
+typedef struct gerne_arrays {
+    size_t size; /* sizeof(gerne_arrays) */
+    size_t n;    /* samples, of all splits together */
+
+    /* The samples: one of these three. */
+    const float *features; /* [n][dimension], finite */
+    size_t dimension;
+    const uint8_t *pixels; /* [n][height][width][3], red, green, blue */
+    size_t height, width;
+    const char *const *texts; /* [n] in UTF-8, each ended by a NUL */
+    const char *const *pairs; /* [n] the second texts of pairs; NULL: single texts */
+
+    /* Instead of features (with dimension) or pixels (with height and width): data that the caller
+     * keeps elsewhere. Pixels beyond data.memory_limit are fetched again in every epoch. */
+    gerne_fetch_fn *fetch;
+    void *user;
+
+    /* Labels. */
+    const int32_t *y;     /* [n] 0..classes-1; NULL: unlabelled, for predicting */
+    const int32_t *a;     /* [n] 0..attributes-1; NULL: unknown */
+    const uint8_t *split; /* [n] gerne_split values; NULL: all train, or all test without y */
+    uint32_t classes, attributes;                            /* 0: the largest label plus one */
+    const char *const *class_names, *const *attribute_names; /* NULL: the numbers */
+} gerne_arrays;
+
+typedef struct gerne_dataset gerne_dataset;
+
+GERNE_API GERNE_CHECKED gerne_status gerne_dataset_from_arrays(gerne_ctx *ctx,
+                                                               const gerne_arrays *arrays,
+                                                               gerne_dataset **out);
+
+/* What the section data of a configuration describes (files, folders, generated data). Labels are
+ * read now, samples when they are used. The configuration may be closed afterwards. */
+GERNE_API GERNE_CHECKED gerne_status gerne_dataset_open(gerne_ctx *ctx, const gerne_config *config,
+                                                        gerne_dataset **out);
+GERNE_API void gerne_dataset_close(gerne_dataset *dataset);
+
+GERNE_API size_t gerne_dataset_count(const gerne_dataset *dataset, gerne_split split);
+GERNE_API uint32_t gerne_dataset_classes(const gerne_dataset *dataset);    /* 0: unlabelled */
+GERNE_API uint32_t gerne_dataset_attributes(const gerne_dataset *dataset); /* 0: unknown */
+/* NULL beyond the last. */
+GERNE_API const char *gerne_dataset_class_name(const gerne_dataset *dataset, uint32_t y);
+GERNE_API const char *gerne_dataset_attribute_name(const gerne_dataset *dataset, uint32_t a);
+
+/* Labels of all samples, gerne_dataset_count(dataset, GERNE_ALL) each; NULL where there are none.
+ */
+GERNE_API const int32_t *gerne_dataset_y(const gerne_dataset *dataset);
+GERNE_API const int32_t *gerne_dataset_a(const gerne_dataset *dataset);
+GERNE_API const uint8_t *gerne_dataset_split(const gerne_dataset *dataset);
+
+/* The groups of a split, named, for bounds and samplers; a sampler's indices count the samples of
+ * the split in their order. The caller closes them. */
+GERNE_API GERNE_CHECKED gerne_status gerne_dataset_groups(gerne_ctx *ctx,
+                                                          const gerne_dataset *dataset,
+                                                          gerne_split split, gerne_groups **out);
+
+/* As gerne_audit; with a line, or the object "all_splits", about all splits together. */
+GERNE_API GERNE_CHECKED gerne_status gerne_dataset_audit(gerne_ctx *ctx,
+                                                         const gerne_dataset *dataset,
+                                                         gerne_split split, gerne_form form,
+                                                         char **out);
+
+/* ---- Training -----------------------------------------------------------------------------------
+ *
+ *     gerne_config_set(ctx, config, "method.name", "gerne");
+ *     gerne_config_set(ctx, config, "out", "runs/birds");
+ *     status = gerne_train(ctx, config, dataset, GERNE_JSON, &results);
+ *     if (status == GERNE_EINTERRUPTED)
+ *         status = gerne_resume(ctx, "runs/birds", dataset, GERNE_JSON, &results);
+ *
+ * A run is a directory (key out): configuration, log, results, predictions, weights, checkpoint and
+ * report, the same files as the program's. Log lines and progress go to the hooks of the context.
+ */
+
+/* dataset NULL: the data that the configuration describes. With arrays, the configuration may still
+ * say what is done to them (data.val, data.standardize, data.normalize, ...). GERNE_EINTERRUPTED
+ * when gerne_stop or the progress hook asked to stop: what is done so far is saved. *out (out may
+ * be NULL) becomes the document of results.json, or a table of the groups. */
+GERNE_API GERNE_CHECKED gerne_status gerne_train(gerne_ctx *ctx, const gerne_config *config,
+                                                 const gerne_dataset *dataset, gerne_form form,
+                                                 char **out);
+
+/* Continues the run in a directory exactly where it stopped, with the same bits as without the
+ * interruption; a finished one is left alone. A run on arrays needs the same arrays again. */
+GERNE_API GERNE_CHECKED gerne_status gerne_resume(gerne_ctx *ctx, const char *directory,
+                                                  const gerne_dataset *dataset, gerne_form form,
+                                                  char **out);
+
+/* ---- Models -------------------------------------------------------------------------------------
+ *
+ *     gerne_model_open(ctx, "runs/birds", NULL, &model);
+ *     gerne_model_predict(ctx, model, dataset, GERNE_TEST, 0, &predictions);
+ *     const double *p = gerne_predictions_probabilities(predictions);
+ *
+ * A model does not change once it is open: threads may predict with one model, each with a context
+ * of its own.
+ */
+typedef struct gerne_model gerne_model;
+
+/* path is a run directory or a file of weights (safetensors, or PyTorch's .pth). config (may be
+ * NULL) may set checkpoint (best or last), threads, cache, train.precision, model.vocab, and for
+ * weights without metadata model.arch and its sizes; other keys are refused. */
+GERNE_API GERNE_CHECKED gerne_status gerne_model_open(gerne_ctx *ctx, const char *path,
+                                                      const gerne_config *config,
+                                                      gerne_model **out);
+GERNE_API void gerne_model_close(gerne_model *model);
+
+/* 0 and NULL for weights without metadata before the first prediction. */
+GERNE_API uint32_t gerne_model_classes(const gerne_model *model);
+GERNE_API uint32_t gerne_model_attributes(const gerne_model *model); /* 0: unknown */
+GERNE_API const char *gerne_model_class_name(const gerne_model *model, uint32_t y);
+GERNE_API const char *gerne_model_attribute_name(const gerne_model *model, uint32_t a);
+
+/* The metadata of the weights as a JSON object of texts: model, sample_shape, class_names, method,
+ * ... */
+GERNE_API GERNE_CHECKED gerne_status gerne_model_metadata(gerne_ctx *ctx, const gerne_model *model,
+                                                          char **json);
+
+typedef struct gerne_predictions gerne_predictions;
+
+enum {
+    GERNE_WITH_FEATURES = 1, /* keep what the network's body gives for each sample */
+};
+
+/* dataset NULL: the run's own data. Classes of the data need not be known. */
+GERNE_API GERNE_CHECKED gerne_status gerne_model_predict(gerne_ctx *ctx, gerne_model *model,
+                                                         const gerne_dataset *dataset,
+                                                         gerne_split split, unsigned flags,
+                                                         gerne_predictions **out);
+GERNE_API void gerne_predictions_close(gerne_predictions *predictions);
+
+GERNE_API size_t gerne_predictions_count(const gerne_predictions *predictions);
+GERNE_API uint32_t gerne_predictions_classes(const gerne_predictions *predictions);
+/* [count][classes] and [count]. */
+GERNE_API const double *gerne_predictions_probabilities(const gerne_predictions *predictions);
+GERNE_API const int32_t *gerne_predictions_pred(const gerne_predictions *predictions);
+/* [count] the row of each sample in its arrays or file: ascending, not of every row unless the
+ * split is GERNE_ALL. */
+GERNE_API const uint32_t *gerne_predictions_rows(const gerne_predictions *predictions);
+/* [count][feature_count]; NULL and 0 without GERNE_WITH_FEATURES. */
+GERNE_API const float *gerne_predictions_features(const gerne_predictions *predictions);
+GERNE_API size_t gerne_predictions_feature_count(const gerne_predictions *predictions);
+
+/* What the program's eval gives for a run: classes are matched by name. metrics and out may be
+ * NULL. */
+GERNE_API GERNE_CHECKED gerne_status gerne_model_evaluate(gerne_ctx *ctx, gerne_model *model,
+                                                          const gerne_dataset *dataset,
+                                                          gerne_split split, gerne_metrics *metrics,
+                                                          gerne_form form, char **out);
+
+/* The tensors of the weights file, in its order; names as in PyTorch's state_dict. */
+enum { GERNE_TENSOR_DIMS = 8 };
+typedef struct gerne_tensor {
+    size_t size;      /* sizeof(gerne_tensor), set by the caller */
+    const char *name; /* borrowed from the model */
+    const char *type; /* "F32", "F16", "BF16", "F64", "I64", ...; static */
+    size_t count, ndims;
+    int64_t dims[GERNE_TENSOR_DIMS];
+} gerne_tensor;
+
+GERNE_API size_t gerne_model_tensor_count(const gerne_model *model);
+GERNE_API GERNE_CHECKED gerne_status gerne_model_tensor(gerne_ctx *ctx, const gerne_model *model,
+                                                        size_t index, gerne_tensor *out);
+
+/* Writes the values of a tensor, in C order and as floats whatever their type in the file; count is
+ * the room in values and has to be the tensor's own. Tensors of integers are refused. */
+GERNE_API GERNE_CHECKED gerne_status gerne_model_read(gerne_ctx *ctx, const gerne_model *model,
+                                                      const char *name, float *values,
+                                                      size_t count);
+
+/* Files for other programs, as 'gerne export' writes them; NULL: none. Files appear only when they
+ * are complete. */
+typedef struct gerne_export_options {
+    size_t size;             /* sizeof(gerne_export_options) */
+    const char *onnx;        /* the network from samples to probabilities */
+    const char *safetensors; /* the weights, with the names of PyTorch's libraries */
+    bool fp16;               /* store half-precision weights */
+    bool features;           /* the ONNX file also gives what the body does */
+    bool overwrite;          /* existing files; by default they are refused */
+} gerne_export_options;
+
+GERNE_API GERNE_CHECKED gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
+                                                        const gerne_export_options *options);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct gerne_ctx {
     void *log_user;
     gerne_progress_fn *progress;
     void *progress_user;
+    _Atomic bool stop; /* asked for, and nothing has stopped for it yet */
 };
 
 const char *gerne_version(void)
@@ -42,6 +44,8 @@ const char *gerne_status_name(gerne_status status)
 
 gerne_status gerne_ctx_new(gerne_ctx **out)
 {
+    if (!out)
+        return GERNE_EUSAGE;
     *out = calloc(1, sizeof **out);
     return *out ? GERNE_OK : GERNE_ENOMEM;
 }
@@ -53,24 +57,40 @@ void gerne_ctx_close(gerne_ctx *ctx)
 
 const char *gerne_message(const gerne_ctx *ctx)
 {
-    return ctx->message;
+    return ctx ? ctx->message : "";
 }
 
 const char *gerne_hint(const gerne_ctx *ctx)
 {
-    return ctx->hint;
+    return ctx ? ctx->hint : "";
 }
 
 void gerne_set_log(gerne_ctx *ctx, gerne_log_fn *fn, void *user)
 {
+    if (!ctx)
+        return;
     ctx->log = fn;
     ctx->log_user = user;
 }
 
 void gerne_set_progress(gerne_ctx *ctx, gerne_progress_fn *fn, void *user)
 {
+    if (!ctx)
+        return;
     ctx->progress = fn;
     ctx->progress_user = user;
+}
+
+void gerne_stop(gerne_ctx *ctx)
+{
+    if (ctx)
+        atomic_store(&ctx->stop, true);
+}
+
+void gerne_unstop(gerne_ctx *ctx)
+{
+    if (ctx)
+        atomic_store(&ctx->stop, false);
 }
 
 gerne_status(gn_fail)(gerne_ctx *ctx, gerne_status status, const char *format, ...)
@@ -191,7 +211,10 @@ void gn_log_hook(const gerne_ctx *ctx, gerne_log_fn **fn, void **user)
 
 gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
 {
-    if (!ctx || !ctx->progress || ctx->progress(ctx->progress_user, progress) == 0)
+    if (!ctx)
+        return GERNE_OK;
+    bool stop = ctx->progress && ctx->progress(ctx->progress_user, progress) != 0;
+    if (!atomic_exchange(&ctx->stop, false) && !stop)
         return GERNE_OK;
     if (!progress->total)
         return gn_fail(ctx, GERNE_EINTERRUPTED, "interrupted: '%s' was stopped", progress->what);

@@ -270,3 +270,18 @@ gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, const char *be
     }
     return GERNE_OK;
 }
+
+gerne_status gn_number_names(gerne_ctx *ctx, gn_arena *arena, size_t count, const char *const **out)
+{
+    enum { DIGITS = 24 };
+    const char **names;
+    char *texts;
+    GN_TRY(gn_arena_alloc(ctx, arena, count, sizeof *names, &names));
+    GN_TRY(gn_arena_alloc(ctx, arena, count, DIGITS, &texts));
+    for (size_t i = 0; i < count; i++) {
+        names[i] = texts + i * DIGITS;
+        snprintf(texts + i * DIGITS, DIGITS, "%zu", i);
+    }
+    *out = names;
+    return GERNE_OK;
+}

@@ -65,4 +65,8 @@ GERNE_CHECKED gerne_status gn_first_difference(gerne_ctx *ctx, gn_arena *arena, 
 
 #pragma GCC visibility pop
 
+/* The numbers from 0 as names, in the arena. */
+GERNE_CHECKED gerne_status gn_number_names(gerne_ctx *ctx, gn_arena *arena, size_t count,
+                                           const char *const **out);
+
 #endif

@@ -5,8 +5,7 @@
 #include "cli/command.h"
 #include "cli/counts.h"
 #include "cli/eval.h"
-#include "metrics/comparison.h"
-#include "metrics/metrics.h"
+#include "metrics/evaluation.h"
 #include "metrics/predictions_csv.h"
 
 static const gn_option options[] = {
@@ -154,28 +153,6 @@ static gerne_status compute(gn_cli *cli, const gn_predictions *predictions, gn_m
     return gn_metrics_compute(cli->ctx, predictions, train, out);
 }
 
-static void warn_of_empty_groups(gn_cli *cli, const gn_metrics *metrics,
-                                 const gn_group_names *names)
-{
-    size_t empty = 0, first = 0, groups = (size_t)metrics->classes * (size_t)metrics->attributes;
-    for (size_t g = groups; g-- > 0;)
-        if (metrics->groups[g].n == 0) {
-            empty++;
-            first = g;
-        }
-    size_t attributes = (size_t)metrics->attributes;
-    if (empty == 1)
-        gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "the group of class '%s' and attribute '%s' has no rows and is ignored",
-               names->classes[first / attributes], names->attributes[first % attributes]);
-    else if (empty > 1)
-        gn_log(cli->ctx, GERNE_LOG_WARNING,
-               "%zu of %zu groups have no rows and are ignored, first class '%s' with attribute "
-               "'%s'",
-               empty, groups, names->classes[first / attributes],
-               names->attributes[first % attributes]);
-}
-
 /* ---- gates ---- */
 
 typedef struct gate {
@@ -295,51 +272,19 @@ static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_
                       (uint64_t)given->resamples, 0, &other->comparison);
 }
 
-static gerne_status print_json(gn_cli *cli, const gn_metrics *metrics, const gn_group_names *names,
-                               const other_file *other, const gate *gates, size_t gate_count)
-{
-    const gn_eval_options *given = cli->options;
-    json_t *json = gn_metrics_json(metrics);
-    json_object_set_new(json, "class_names",
-                        gn_json_names(names->classes, (size_t)metrics->classes));
-    json_object_set_new(json, "attribute_names",
-                        gn_json_names(names->attributes, (size_t)metrics->attributes));
-    if (given->compare) {
-        json_t *comparison = gn_comparison_json(&other->comparison);
-        json_object_set_new(comparison, "other", gn_metrics_json(&other->metrics));
-        json_object_set_new(json, "comparison", comparison);
-    }
-    put_gates(cli, gates, gate_count, json);
-    return gn_output_json(cli, json);
-}
-
-static gerne_status print_text(gn_cli *cli, const char *title, const gn_metrics *metrics,
-                               const gn_group_names *names, const other_file *other)
-{
-    const gn_eval_options *given = cli->options;
-    gn_text *out = &cli->output;
-    GN_TRY(
-        gn_text_add(cli->ctx, out, "%s: %llu samples\n\n", title, (unsigned long long)metrics->n));
-    GN_TRY(gn_metrics_print(cli->ctx, metrics, names, out));
-    if (!given->compare)
-        return GERNE_OK;
-    const gn_group_names other_names = {gn_labels_names(other->file.classes),
-                                        gn_labels_names(other->file.attributes)};
-    GN_TRY(gn_text_add(cli->ctx, out, "\n%s:\n\n", given->compare));
-    GN_TRY(gn_metrics_print(cli->ctx, &other->metrics, &other_names, out));
-    GN_TRY(gn_text_add(cli->ctx, out, "\n"));
-    return gn_comparison_print(cli->ctx, &other->comparison, given->predictions, given->compare,
-                               out);
-}
-
-static gerne_status print(gn_cli *cli, const char *title, const gn_metrics *metrics,
-                          const gn_group_names *names, const other_file *other)
+static gerne_status print(gn_cli *cli, const gn_evaluation *evaluation)
 {
     gate gates[GATES];
-    size_t count = find_gates(cli, metrics, other ? &other->comparison : NULL, gates);
-    warn_of_empty_groups(cli, metrics, names);
-    GN_TRY(cli->json ? print_json(cli, metrics, names, other, gates, count)
-                     : print_text(cli, title, metrics, names, other));
+    const gn_metrics *metrics = evaluation->first.metrics;
+    size_t count = find_gates(cli, metrics, evaluation->comparison, gates);
+    gn_warn_of_empty_groups(cli->ctx, metrics, &evaluation->first.names);
+    if (cli->json) {
+        json_t *json = gn_evaluation_json(evaluation);
+        put_gates(cli, gates, count, json);
+        GN_TRY(gn_output_json(cli, json));
+    } else {
+        GN_TRY(gn_evaluation_print(cli->ctx, evaluation, &cli->output));
+    }
     apply_gates(cli, gates, count);
     return GERNE_OK;
 }
@@ -347,19 +292,33 @@ static gerne_status print(gn_cli *cli, const char *title, const gn_metrics *metr
 gerne_status gn_eval_print(gn_cli *cli, const char *title, const gn_metrics *metrics,
                            const gn_group_names *names)
 {
+    const gn_evaluation evaluation = {.first = {title, metrics, *names}};
     GN_TRY(check_gates(cli));
-    return print(cli, title, metrics, names, NULL);
+    return print(cli, &evaluation);
+}
+
+static gn_evaluated evaluated(const char *name, const gn_prediction_file *file,
+                              const gn_metrics *metrics)
+{
+    return (gn_evaluated){
+        name, metrics, {gn_labels_names(file->classes), gn_labels_names(file->attributes)}};
 }
 
 static gerne_status judge(gn_cli *cli, const gn_prediction_file *file, const gn_metrics *metrics)
 {
     const gn_eval_options *given = cli->options;
-    const gn_group_names names = {gn_labels_names(file->classes),
-                                  gn_labels_names(file->attributes)};
     other_file other = {0};
     gerne_status status = compare(cli, file, &other);
-    if (status == GERNE_OK)
-        status = print(cli, given->predictions, metrics, &names, &other);
+    if (status == GERNE_OK) {
+        gn_evaluated second = {0};
+        gn_evaluation evaluation = {.first = evaluated(given->predictions, file, metrics)};
+        if (given->compare) {
+            second = evaluated(given->compare, &other.file, &other.metrics);
+            evaluation.second = &second;
+            evaluation.comparison = &other.comparison;
+        }
+        status = print(cli, &evaluation);
+    }
     gn_comparison_free(&other.comparison);
     gn_metrics_free(&other.metrics);
     gn_prediction_file_free(&other.file);

@@ -1,5 +1,4 @@
 /* eval_model.c - gerne eval RUN|WEIGHTS: opens a model and its data, and prints the metrics. */
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/eval.h"
@@ -38,7 +37,7 @@ static gerne_status parse_split(gn_cli *cli, gn_split *out)
 
 static gerne_status judge(gn_cli *cli, gn_trained_model *model, gn_split split)
 {
-    char title[512];
+    char title[GN_JUDGEMENT_TITLE];
     gn_model_data data;
     gn_predictor *predictor = NULL;
     gn_judgement judgement = {0};
@@ -46,11 +45,9 @@ static gerne_status judge(gn_cli *cli, gn_trained_model *model, gn_split split)
     gerne_status status = gn_predictor_new(cli->ctx, model, &data, &predictor);
     if (status == GERNE_OK)
         status = gn_judge(cli->ctx, model, &data, predictor, &judgement);
-    snprintf(title, sizeof title, "%s, %s%s", cli->arguments[0],
-             split == GN_SPLITS ? "all splits" : "split ",
-             split == GN_SPLITS ? "" : gn_split_name(split));
     if (status == GERNE_OK)
-        status = gn_eval_print(cli, title, &judgement.metrics, &judgement.names);
+        status = gn_eval_print(cli, gn_judgement_title(cli->arguments[0], split, title),
+                               &judgement.metrics, &judgement.names);
     gn_judgement_free(&judgement);
     gn_predictor_close(predictor);
     gn_model_data_close(&data);

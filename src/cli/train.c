@@ -1,9 +1,8 @@
 /* train.c - gerne train: one run into a run directory, or resuming one. */
 #include <string.h>
 
-#include "base/file.h"
 #include "cli/command.h"
-#include "train/train.h"
+#include "train/options.h"
 
 typedef struct train_flags {
     const char *resume;
@@ -63,64 +62,22 @@ static gerne_status pick_flags(gn_cli *cli, bool own, gn_settings *out)
     return GERNE_OK;
 }
 
-/* A finished run that has a report is left alone. */
-static gerne_status write_report(gn_cli *cli, const char *directory)
+static gerne_status start(gn_cli *cli, const gn_settings *flags, gerne_form form, char **out)
 {
-    const char *path;
-    GN_TRY(gn_path_join(cli->ctx, cli->arena, directory, "report.html", &path));
-    return gn_path_exists(path) ? GERNE_OK : gn_close_with_report(cli, directory);
-}
-
-/* A diverged run gets its report, too; what is told remains the divergence. */
-static gerne_status close_run(gn_cli *cli, const char *directory, gerne_status status)
-{
-    if (status == GERNE_OK)
-        return write_report(cli, directory);
-    if (status == GERNE_EDIVERGED) {
-        gn_saved_failure failure = gn_save_failure(cli->ctx);
-        if (write_report(cli, directory) != GERNE_OK)
-            gn_log(cli->ctx, GERNE_LOG_WARNING, "no report: %s", gerne_message(cli->ctx));
-        gn_restore_failure(cli->ctx, &failure);
-    }
-    return status;
-}
-
-/* A single run ignores what a file says about searching. */
-static gerne_status read_file(gn_cli *cli, gn_settings *out)
-{
-    gn_settings all = {.arena = cli->arena}, rest = {.arena = cli->arena};
-    gerne_status status = gn_settings_read(cli->ctx, cli->arguments[0], &all);
-    if (status == GERNE_OK)
-        status = gn_settings_pick(cli->ctx, &all, "tune.", false, &rest);
-    if (status == GERNE_OK)
-        status = gn_settings_pick(cli->ctx, &rest, "search.", false, out);
-    if (status == GERNE_OK && out->count < all.count)
-        gn_log(cli->ctx, GERNE_LOG_INFO,
-               "ignored: the sections tune and search are for 'gerne tune'");
-    gn_settings_free(&all);
-    gn_settings_free(&rest);
-    return status;
-}
-
-static gerne_status start(gn_cli *cli, const gn_settings *flags, gn_text *report, json_t **results)
-{
-    gn_settings file = {.arena = cli->arena};
-    gn_run_config *config = NULL;
+    gerne_config *config;
+    GN_TRY(gerne_config_new(cli->ctx, &config));
     gerne_status status = GERNE_OK;
     if (cli->argument_count)
-        status = read_file(cli, &file);
+        status = gerne_config_read(cli->ctx, config, cli->arguments[0]);
+    for (size_t i = 0; status == GERNE_OK && i < flags->count; i++)
+        status = gerne_config_set(cli->ctx, config, flags->list[i].key, flags->list[i].items[0]);
     if (status == GERNE_OK)
-        status = gn_run_config_new(cli->ctx, cli->argument_count ? &file : NULL, flags, &config);
-    if (status == GERNE_OK) {
-        status = gn_train(cli->ctx, config, report, results);
-        status = close_run(cli, config->top.out, status);
-    }
-    gn_run_config_close(config);
-    gn_settings_free(&file);
+        status = gerne_train(cli->ctx, config, NULL, form, out);
+    gerne_config_close(config);
     return status;
 }
 
-static gerne_status resume(gn_cli *cli, const gn_settings *flags, gn_text *report, json_t **results)
+static gerne_status resume(gn_cli *cli, const gn_settings *flags, gerne_form form, char **out)
 {
     if (flags->count || cli->argument_count) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "'--resume' takes no other keys, but '%s' is given",
@@ -128,20 +85,18 @@ static gerne_status resume(gn_cli *cli, const gn_settings *flags, gn_text *repor
         gn_hint(cli->ctx, "a run is resumed with the configuration that it was started with");
         return GERNE_EUSAGE;
     }
-    gerne_status status = gn_train_resume(cli->ctx, given.resume, report, results);
-    return close_run(cli, given.resume, status);
+    return gerne_resume(cli->ctx, given.resume, NULL, form, out);
 }
 
 static gerne_status train(gn_cli *cli, const gn_settings *flags)
 {
-    json_t *results = NULL;
-    gn_text *report = cli->json ? NULL : &cli->output;
-    json_t **wanted = cli->json ? &results : NULL;
+    char *out = NULL;
+    gerne_form form = cli->json ? GERNE_JSON : GERNE_TEXT;
     gerne_status status =
-        given.resume ? resume(cli, flags, report, wanted) : start(cli, flags, report, wanted);
-    if (status == GERNE_OK && results)
-        return gn_output_json(cli, results);
-    json_decref(results);
+        given.resume ? resume(cli, flags, form, &out) : start(cli, flags, form, &out);
+    if (status == GERNE_OK)
+        status = gn_text_add(cli->ctx, &cli->output, "%s", out);
+    gerne_free(out);
     return status;
 }
 

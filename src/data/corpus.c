@@ -10,7 +10,8 @@
 
 struct gn_corpus {
     gn_arena *arena;
-    const char *path, *vocab, *cache;
+    const char *path, *vocab, *cache; /* path NULL: the texts are in memory */
+    const gerne_arrays *arrays;
     const char *columns[GN_TEXTS_MAX];
     size_t column_count, rows, max_tokens, vocabulary, empty;
     gn_sha256 hash; /* of the texts, as they are seen */
@@ -25,12 +26,14 @@ gerne_status gn_corpus_new(gerne_ctx *ctx, const gn_data_options *options,
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *c, "texts", &c));
     gerne_status status = gn_arena_new(ctx, &c->arena);
-    if (status == GERNE_OK)
+    c->arrays = options->arrays;
+    if (status == GERNE_OK && !c->arrays)
         status = gn_arena_copy_text(ctx, c->arena, options->file, &c->path);
     if (status == GERNE_OK && options->vocab)
         status = gn_arena_copy_text(ctx, c->arena, options->vocab, &c->vocab);
     if (status == GERNE_OK && options->cache)
         status = gn_arena_copy_text(ctx, c->arena, options->cache, &c->cache);
+    c->column_count = c->arrays ? count : 0;
     for (; status == GERNE_OK && c->column_count < count; c->column_count++)
         status = gn_arena_copy_text(ctx, c->arena, columns[c->column_count],
                                     &c->columns[c->column_count]);
@@ -71,22 +74,50 @@ void gn_corpus_see(gn_corpus *c, const char *const *texts)
 
 /* ---- reading the texts again ---- */
 
-static gerne_status open_columns(gerne_ctx *ctx, const gn_corpus *c, gn_record_file **table,
-                                 ptrdiff_t columns[GN_TEXTS_MAX])
+/* Row after row, from the file or from memory. */
+typedef struct text_rows {
+    const gn_corpus *corpus;
+    gn_record_file *table; /* NULL for texts in memory */
+    ptrdiff_t columns[GN_TEXTS_MAX];
+    size_t next;
+} text_rows;
+
+static gerne_status open_rows(gerne_ctx *ctx, const gn_corpus *c, text_rows *rows)
 {
-    GN_TRY(gn_record_file_open(ctx, c->path, table));
+    *rows = (text_rows){.corpus = c};
+    if (c->arrays)
+        return GERNE_OK;
+    GN_TRY(gn_record_file_open(ctx, c->path, &rows->table));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; status == GERNE_OK && i < c->column_count; i++)
-        status = gn_record_file_require(*table, c->columns[i], "data.text", &columns[i]);
+        status = gn_record_file_require(rows->table, c->columns[i], "data.text", &rows->columns[i]);
     if (status != GERNE_OK) {
-        gn_record_file_close(*table);
-        *table = NULL;
+        gn_record_file_close(rows->table);
+        rows->table = NULL;
     }
     return status;
 }
 
+static gerne_status next_row(text_rows *rows, const char *texts[GN_TEXTS_MAX], bool *more)
+{
+    const gn_corpus *c = rows->corpus;
+    size_t row = rows->next++;
+    if (c->arrays) {
+        *more = row < c->rows;
+        texts[0] = *more ? c->arrays->texts[row] : NULL;
+        texts[1] = *more && c->arrays->pairs ? c->arrays->pairs[row] : NULL;
+        return GERNE_OK;
+    }
+    GN_TRY(gn_record_file_next(rows->table, more));
+    for (size_t i = 0; *more && i < c->column_count; i++)
+        texts[i] = gn_record_file_cell(rows->table, rows->columns[i]);
+    return GERNE_OK;
+}
+
 static gerne_status changed(gerne_ctx *ctx, const gn_corpus *c)
 {
+    if (c->arrays)
+        return gn_fail(ctx, GERNE_EDATA, "the texts changed while they were read");
     return gn_fail(ctx, GERNE_EDATA, "'%s' changed while it was read", c->path);
 }
 
@@ -161,9 +192,8 @@ static gerne_status add_row(gerne_ctx *ctx, text_chunk *chunk, const char *const
     return GERNE_OK;
 }
 
-static gerne_status tokenize_rows(gerne_ctx *ctx, const gn_corpus *c, gn_record_file *table,
-                                  const ptrdiff_t *columns, text_chunk *chunk, int threads,
-                                  gn_token_writer *writer)
+static gerne_status tokenize_rows(gerne_ctx *ctx, const gn_corpus *c, text_rows *rows,
+                                  text_chunk *chunk, int threads, gn_token_writer *writer)
 {
     gn_sha256 hash;
     unsigned char digest[GN_SHA256_SIZE];
@@ -171,11 +201,9 @@ static gerne_status tokenize_rows(gerne_ctx *ctx, const gn_corpus *c, gn_record_
     for (;;) {
         bool more;
         const char *texts[GN_TEXTS_MAX] = {0};
-        GN_TRY(gn_record_file_next(table, &more));
+        GN_TRY(next_row(rows, texts, &more));
         if (!more)
             break;
-        for (size_t i = 0; i < c->column_count; i++)
-            texts[i] = gn_record_file_cell(table, columns[i]);
         add_texts(&hash, texts, c->column_count);
         GN_TRY(add_row(ctx, chunk, texts));
         if (chunk->count == chunk->capacity || chunk->bytes.size >= CHUNK_BYTES)
@@ -189,17 +217,16 @@ static gerne_status tokenize_rows(gerne_ctx *ctx, const gn_corpus *c, gn_record_
 static gerne_status tokenize_all(gerne_ctx *ctx, const gn_corpus *c, const gn_tokenizer *tokenizer,
                                  int threads, const char *path)
 {
-    ptrdiff_t columns[GN_TEXTS_MAX];
-    gn_record_file *table;
+    text_rows rows;
     gn_token_writer *writer = NULL;
     text_chunk chunk = {.tokenizer = tokenizer};
-    GN_TRY(open_columns(ctx, c, &table, columns));
+    GN_TRY(open_rows(ctx, c, &rows));
     gn_log(ctx, GERNE_LOG_INFO, "tokenizing %zu texts into '%s'", c->rows, path);
     gerne_status status = chunk_new(ctx, c, &chunk);
     if (status == GERNE_OK)
         status = gn_token_writer_new(ctx, path, c->key, &writer);
     if (status == GERNE_OK)
-        status = tokenize_rows(ctx, c, table, columns, &chunk, threads, writer);
+        status = tokenize_rows(ctx, c, &rows, &chunk, threads, writer);
     if (status == GERNE_OK)
         status = gn_token_writer_commit(&writer);
     gn_token_writer_abort(writer);
@@ -207,7 +234,7 @@ static gerne_status tokenize_all(gerne_ctx *ctx, const gn_corpus *c, const gn_to
     gn_free(chunk.starts);
     gn_free(chunk.encodings);
     gn_free(chunk.ids);
-    gn_record_file_close(table);
+    gn_record_file_close(rows.table);
     return status;
 }
 
@@ -338,21 +365,21 @@ gerne_status gn_corpus_summarize(gerne_ctx *ctx, const gn_corpus *c, gn_corpus_s
     return GERNE_OK;
 }
 
-static gerne_status quote_rows(gerne_ctx *ctx, const gn_corpus *c, gn_record_file *table,
-                               const ptrdiff_t *columns, const uint32_t *rows, size_t count,
-                               gn_text *text, gn_quote_fn *take, void *user)
+static gerne_status quote_rows(gerne_ctx *ctx, const gn_corpus *c, text_rows *all,
+                               const uint32_t *rows, size_t count, gn_text *text, gn_quote_fn *take,
+                               void *user)
 {
     for (size_t row = 0, next = 0; next < count; row++) {
         bool more;
-        GN_TRY(gn_record_file_next(table, &more));
+        const char *texts[GN_TEXTS_MAX] = {0};
+        GN_TRY(next_row(all, texts, &more));
         if (!more)
             return changed(ctx, c);
         if (row != rows[next])
             continue;
         gn_text_clear(text);
         for (size_t i = 0; i < c->column_count; i++)
-            GN_TRY(gn_text_add(ctx, text, "%s%s", i ? "\n" : "",
-                               gn_record_file_cell(table, columns[i])));
+            GN_TRY(gn_text_add(ctx, text, "%s%s", i ? "\n" : "", texts[i]));
         for (; next < count && rows[next] == row; next++)
             GN_TRY(take(ctx, user, row, text->bytes));
     }
@@ -362,12 +389,11 @@ static gerne_status quote_rows(gerne_ctx *ctx, const gn_corpus *c, gn_record_fil
 gerne_status gn_corpus_quote(gerne_ctx *ctx, const gn_corpus *c, const uint32_t *rows, size_t count,
                              gn_quote_fn *take, void *user)
 {
-    ptrdiff_t columns[GN_TEXTS_MAX];
-    gn_record_file *table;
+    text_rows all;
     gn_text text = {0};
-    GN_TRY(open_columns(ctx, c, &table, columns));
-    gerne_status status = quote_rows(ctx, c, table, columns, rows, count, &text, take, user);
+    GN_TRY(open_rows(ctx, c, &all));
+    gerne_status status = quote_rows(ctx, c, &all, rows, count, &text, take, user);
     gn_text_free(&text);
-    gn_record_file_close(table);
+    gn_record_file_close(all.table);
     return status;
 }

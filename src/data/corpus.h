@@ -16,7 +16,8 @@ enum { GN_TEXTS_MAX = 2 }; /* columns: a text, or a pair */
 
 typedef struct gn_corpus gn_corpus;
 
-/* The columns are by name; texts of rows are shown to the corpus by gn_corpus_see, in order. */
+/* The columns are by name (NULL for the texts of options->arrays, which stay lent); texts of rows
+ * are shown to the corpus by gn_corpus_see, in order. */
 GERNE_CHECKED gerne_status gn_corpus_new(gerne_ctx *ctx, const gn_data_options *options,
                                          const char *const *columns, size_t count, gn_corpus **out);
 void gn_corpus_close(gn_corpus *corpus); /* takes NULL */

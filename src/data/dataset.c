@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "data/arrays.h"
 #include "data/corpus.h"
-#include "data/source.h"
 
 static gerne_status check_preset(gerne_ctx *ctx, const gn_data_options *options)
 {
@@ -40,7 +40,8 @@ gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_
         status = gn_parse_size(ctx, options->memory_limit ? options->memory_limit : "2G",
                                &dataset->memory_limit);
     if (status == GERNE_OK)
-        status = openers[options->format](ctx, options, dataset);
+        status = options->arrays ? gn_open_arrays(ctx, options, dataset)
+                                 : openers[options->format](ctx, options, dataset);
     bool made = options->format == GN_DATA_CMNIST || options->format == GN_DATA_CCIFAR10;
     if (status == GERNE_OK && !made) /* those hold out before they assign attributes */
         status = gn_dataset_hold_out(ctx, options, dataset);
@@ -107,13 +108,15 @@ const void *gn_dataset_field(const gn_dataset *dataset, size_t i, int field)
 
 bool gn_dataset_in_memory(const gn_dataset *dataset)
 {
-    return dataset->field != GN_PIXELS || dataset->cache;
+    return dataset->field != GN_PIXELS || dataset->cache || dataset->lent_pixels;
 }
 
 const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i)
 {
-    assert(dataset->cache && i < dataset->n);
-    return dataset->cache + i * dataset->dimension;
+    assert(gn_dataset_in_memory(dataset) && i < dataset->n);
+    return dataset->lent_pixels
+               ? dataset->lent_pixels + gn_dataset_row(dataset, i) * dataset->dimension
+               : dataset->cache + i * dataset->dimension;
 }
 
 const float *gn_dataset_features(const gn_dataset *dataset, size_t i)

@@ -21,6 +21,9 @@
 
 typedef enum gn_split { GN_TRAIN, GN_VAL, GN_TEST, GN_SPLITS } gn_split;
 
+/* Words for a gn_split, in its order; all is GN_SPLITS. */
+#define GN_SPLIT_CHOICES "train|val|test|all"
+
 /* "train", "val", "test"; static. */
 const char *gn_split_name(gn_split split);
 
@@ -58,16 +61,18 @@ typedef struct gn_dataset {
 
     /* The rest belongs to src/data. */
     gn_arena *arena;
-    gn_source *source;         /* decodes pixels; NULL for others */
-    gn_corpus *corpus;         /* texts and their tokens; NULL for others */
-    uint32_t *origin;          /* sample -> row of the source; NULL when they are the same */
-    uint8_t *cache;            /* all pixels, or NULL */
-    const float *rows;         /* all features */
-    const char *const *paths;  /* by row: the files that rows were computed from, or NULL */
-    const char *features_file; /* where rows come from, for messages; or NULL */
-    void *rows_owned;          /* heap block behind rows, or NULL */
-    void *map;                 /* gn_map behind rows, or NULL */
-    bool row_of_sample;        /* rows are in the order of the samples, whatever origin says */
+    gn_source *source;           /* decodes pixels; NULL for others */
+    gn_corpus *corpus;           /* texts and their tokens; NULL for others */
+    uint32_t *origin;            /* sample -> row of the source; NULL when they are the same */
+    uint8_t *cache;              /* all pixels, or NULL */
+    const uint8_t *lent_pixels;  /* the same by row, of the caller; or NULL */
+    const gerne_arrays *fetched; /* where rows are fetched from by prepare; or NULL */
+    const float *rows;           /* all features */
+    const char *const *paths;    /* by row: the files that rows were computed from, or NULL */
+    const char *features_file;   /* where rows come from, for messages; or NULL */
+    void *rows_owned;            /* heap block behind rows, or NULL */
+    void *map;                   /* gn_map behind rows, or NULL */
+    bool row_of_sample;          /* rows are in the order of the samples, whatever origin says */
     bool skip_bad, standardize, prepared;
     unsigned char settings_digest[GN_SHA256_SIZE]; /* of the transform or generator settings */
     unsigned char content_digest[GN_SHA256_SIZE];  /* of pixels, files or features */

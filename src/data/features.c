@@ -371,6 +371,12 @@ static bool ends_in(const char *text, const char *ending)
     return length > tail && strcmp(text + length - tail, ending) == 0;
 }
 
+void gn_features_settings(gn_dataset *dataset, const gn_data_options *options)
+{
+    dataset->standardize = options->standardize;
+    gn_dataset_settings(dataset, "features standardize %d", options->standardize);
+}
+
 gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)
 {
     if (!options->file) {
@@ -386,8 +392,7 @@ gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_options *options, gn
                        options->file);
     dataset->field = GN_FEATURES;
     GN_TRY(gn_arena_copy_text(ctx, dataset->arena, options->file, &dataset->features_file));
-    dataset->standardize = options->standardize;
-    gn_dataset_settings(dataset, "features standardize %d", options->standardize);
+    gn_features_settings(dataset, options);
     if (npz)
         return open_npz(ctx, options, dataset);
     if (csv)

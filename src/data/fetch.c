@@ -99,7 +99,7 @@ static gerne_status fill(gerne_ctx *ctx, const gn_fetch *fetch, gn_scratch *scra
 {
     const gn_dataset *dataset = fetch->dataset;
     const uint8_t *from;
-    if (dataset->cache) {
+    if (gn_dataset_in_memory(dataset)) {
         from = gn_dataset_pixels(dataset, slot->sample);
     } else {
         uint8_t *decoded = out;

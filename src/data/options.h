@@ -82,6 +82,7 @@ typedef struct gn_data_options {
     /* Of other sections, set by whoever opens the data: the tokenizer of texts (model.vocab) and
      * the folder for their tokens (cache); NULL: none. */
     const char *vocab, *cache;
+    const gerne_arrays *arrays; /* samples of the caller, instead of files; NULL: none. Lent */
 } gn_data_options;
 
 /* Adds the table under the section "data" and fills *target with the defaults. */

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/arrays.h"
 #include "data/corpus.h"
-#include "data/source.h"
 
 typedef struct preparation {
     gn_dataset *dataset;
@@ -65,8 +65,9 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
     if (!gn_multiply(dataset->n, dataset->dimension, &bytes))
         bytes = SIZE_MAX;
     bool fits = bytes <= dataset->memory_limit;
-    bool cached = fits && !(dataset->read_once && dataset->source->digest);
-    if (!fits)
+    bool lent = dataset->lent_pixels != NULL;
+    bool cached = fits && !lent && !(dataset->read_once && dataset->source->digest);
+    if (!fits && !lent)
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);
@@ -222,6 +223,8 @@ static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int th
 {
     preparation job = {.dataset = dataset};
     uint8_t *failed = NULL;
+    if (dataset->fetched)
+        GN_TRY(gn_arrays_fetch(ctx, dataset, threads));
     if (dataset->skip_bad)
         GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
     gerne_status status =

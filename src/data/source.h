@@ -124,6 +124,9 @@ GERNE_CHECKED gerne_status gn_open_features(gerne_ctx *ctx, const gn_data_option
 GERNE_CHECKED gerne_status gn_open_text(gerne_ctx *ctx, const gn_data_options *options,
                                         gn_dataset *dataset);
 
+/* How features are used: part of the dataset and of its fingerprint. */
+void gn_features_settings(gn_dataset *dataset, const gn_data_options *options);
+
 enum { GN_FEATURE_BLOCK = 1 << 22 }; /* bytes of features that one digest covers */
 
 /* GERNE_EUSAGE unless so many floats fit data.memory_limit. */

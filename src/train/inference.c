@@ -161,6 +161,7 @@ static gerne_status run_batch(gn_inference *inference, pass *p, size_t first, gn
         .count = n,
         .logits = inference->body_only ? NULL : gn_logits(network),
         .features = gn_features(network),
+        .feature_count = (size_t)gn_network_feature_count(network),
     };
     return GERNE_OK;
 }

@@ -52,7 +52,8 @@ typedef struct gn_inferred {
     const uint32_t *samples;
     size_t count;
     const float *logits;   /* [count][classes]; NULL with body_only */
-    const float *features; /* [count][features] */
+    const float *features; /* [count][feature_count] */
+    size_t feature_count;
 } gn_inferred;
 
 typedef gerne_status gn_inferred_fn(void *user, const gn_inferred *inferred);

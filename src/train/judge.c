@@ -1,5 +1,6 @@
 #include "train/judge.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "debias/groups.h"
@@ -140,6 +141,14 @@ gerne_status gn_judge(gerne_ctx *ctx, const gn_trained_model *model, const gn_mo
     if (status != GERNE_OK)
         gn_judgement_free(out);
     return status;
+}
+
+const char *gn_judgement_title(const char *path, gn_split split, char title[GN_JUDGEMENT_TITLE])
+{
+    bool all = split == GN_SPLITS;
+    snprintf(title, GN_JUDGEMENT_TITLE, "%s, %s%s", path, all ? "all splits" : "split ",
+             all ? "" : gn_split_name(split));
+    return title;
 }
 
 void gn_judgement_free(gn_judgement *judgement)

@@ -18,6 +18,10 @@ typedef struct gn_judgement {
 GERNE_CHECKED gerne_status gn_judge(gerne_ctx *ctx, const gn_trained_model *model,
                                     const gn_model_data *data, gn_predictor *predictor,
                                     gn_judgement *out);
+
+/* What was judged, for people: the model's path and the split. */
+enum { GN_JUDGEMENT_TITLE = 512 };
+const char *gn_judgement_title(const char *path, gn_split split, char title[GN_JUDGEMENT_TITLE]);
 void gn_judgement_free(gn_judgement *judgement);
 
 #endif

@@ -497,6 +497,11 @@ static gerne_status load(gerne_ctx *ctx, const gn_model_file *file, gn_network *
     return GERNE_OK;
 }
 
+const gn_weights *gn_model_file_weights(const gn_model_file *file)
+{
+    return file->weights;
+}
+
 gerne_status gn_model_file_network(gerne_ctx *ctx, const gn_model_file *file, gn_device *device,
                                    int64_t batch, gn_network **out)
 {

@@ -58,6 +58,9 @@ GERNE_CHECKED gerne_status gn_model_file_open(gerne_ctx *ctx, const char *path,
 void gn_model_file_close(gn_model_file *file); /* takes NULL */
 const gn_model_card *gn_model_file_card(const gn_model_file *file);
 
+/* The tensors and metadata of the file. Borrowed. */
+const gn_weights *gn_model_file_weights(const gn_model_file *file);
+
 /* Gives a file without a card one, from options and what the tensors tell: the number of classes is
  * that of the head. The options are lent; names are numbers. */
 GERNE_CHECKED gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file *file,

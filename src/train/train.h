@@ -15,6 +15,10 @@ GERNE_CHECKED gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config,
 GERNE_CHECKED gerne_status gn_train_resume(gerne_ctx *ctx, const char *directory, gn_text *report,
                                            json_t **results);
 
+/* The same with its configuration at hand, to which samples in memory have been added. */
+GERNE_CHECKED gerne_status gn_train_resume_as(gerne_ctx *ctx, const gn_run_config *config,
+                                              gn_text *report, json_t **results);
+
 /* The configuration that a run directory was made with; out is set to the directory. */
 GERNE_CHECKED gerne_status gn_run_config_of(gerne_ctx *ctx, const char *directory,
                                             gn_run_config **out);

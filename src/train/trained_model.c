@@ -114,6 +114,11 @@ const gn_model_card *gn_trained_model_card(const gn_trained_model *model)
     return gn_model_file_card(model->file);
 }
 
+const gn_weights *gn_trained_model_weights(const gn_trained_model *model)
+{
+    return gn_model_file_weights(model->file);
+}
+
 bool gn_trained_model_has_metadata(const gn_trained_model *model)
 {
     return model->has_metadata;
@@ -158,20 +163,16 @@ static gerne_status count_training(gerne_ctx *ctx, gn_model_data *data)
     return GERNE_OK;
 }
 
-/* A model says how large its images are, where no key does. */
-static gerne_status fit_images(gerne_ctx *ctx, const gn_trained_model *model, gn_data_options *data)
+/* A model says how large its images are, where no key does; size is lent to the options. */
+static void fit_images(const gn_model_card *card, gn_data_options *data, int64_t size[2])
 {
-    const gn_model_card *card = gn_trained_model_card(model);
     const gn_field *pixels = card ? gn_shape_field(&card->shape, GN_FIELD_PIXELS) : NULL;
-    if (!pixels || data->format != GN_DATA_IMAGES || data->resize.count || data->crop.count ||
-        data->preset != GN_PRESET_NONE)
-        return GERNE_OK;
-    int64_t *size;
-    GN_TRY(gn_arena_alloc(ctx, model->arena, 2, sizeof *size, &size));
+    if (!pixels || data->format != GN_DATA_IMAGES || data->arrays || data->resize.count ||
+        data->crop.count || data->preset != GN_PRESET_NONE)
+        return;
     size[0] = pixels->dims[1];
     size[1] = pixels->dims[2];
     data->resize = (gn_ints){size, 2};
-    return GERNE_OK;
 }
 
 /* A network takes no longer texts than those it was trained on. */
@@ -182,11 +183,12 @@ static void fit_texts(const gn_model_card *card, gn_data_options *data)
         data->max_tokens = tokens->dims[0];
 }
 
-static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model, gn_model_data *data)
+static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model,
+                              gn_data_options options, gn_model_data *data)
 {
     const gn_model_card *card = gn_trained_model_card(model);
-    gn_data_options options = model->options->data;
-    GN_TRY(fit_images(ctx, model, &options));
+    int64_t size[2];
+    fit_images(card, &options, size);
     fit_texts(card, &options);
     if (card)
         options.standardize = false; /* the model brings the mean it was trained with */
@@ -194,7 +196,7 @@ static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model, gn_
     options.cache = model->cache;
     GN_TRY(gn_dataset_open(ctx, &options, &data->dataset));
     GN_TRY(count_training(ctx, data));
-    if (!model->options->frozen && !options.standardize)
+    if (!data->cached && !options.standardize)
         GN_TRY(keep_split(ctx, data->dataset, data->split));
     GN_TRY(gn_dataset_prepare(ctx, data->dataset, DECODERS));
     if (card && card->mean && data->dataset->field == GN_FEATURES &&
@@ -212,7 +214,19 @@ gerne_status gn_trained_model_data(gerne_ctx *ctx, const gn_trained_model *model
         gn_hint(ctx, "--data.format images --data.dir FOLDER, or other data.* keys");
         return GERNE_EUSAGE;
     }
-    gerne_status status = open_data(ctx, model, out);
+    out->cached = model->options->frozen;
+    gerne_status status = open_data(ctx, model, model->options->data, out);
+    if (status != GERNE_OK)
+        gn_model_data_close(out);
+    return status;
+}
+
+gerne_status gn_trained_model_other_data(gerne_ctx *ctx, const gn_trained_model *model,
+                                         const gn_data_options *options, gn_split split,
+                                         gn_model_data *out)
+{
+    *out = (gn_model_data){.split = split};
+    gerne_status status = open_data(ctx, model, *options, out);
     if (status != GERNE_OK)
         gn_model_data_close(out);
     return status;
@@ -335,15 +349,15 @@ static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset 
     return gn_frozen_new_head(ctx, p->frozen, 0, batch_size(p), &p->network);
 }
 
-static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_dataset *dataset)
+static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
 {
     const gn_trained_model *model = p->model;
     const gn_trained_options *options = model->options;
     GN_TRY(gn_trained_model_device(ctx, model, &p->device));
     if (options->checkpoint == GN_CHECKPOINT_LAST)
         GN_TRY(gn_last_open(ctx, model->checkpoint, p->device, &p->last));
-    if (options->frozen)
-        GN_TRY(make_head(ctx, p, dataset));
+    if (data->cached)
+        GN_TRY(make_head(ctx, p, data->dataset));
     else
         GN_TRY(gn_model_file_network(ctx, model->file, p->device, batch_size(p), &p->network));
     return p->last ? gn_last_load(ctx, p->last, p->network) : GERNE_OK;
@@ -351,7 +365,7 @@ static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_datas
 
 static gerne_status open_predictor(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
 {
-    GN_TRY(make_network(ctx, p, data->dataset));
+    GN_TRY(make_network(ctx, p, data));
     const gn_model_card *card = gn_trained_model_card(p->model);
     const gn_dataset *seen = p->frozen ? gn_frozen_dataset(p->frozen) : data->dataset;
     const gn_inference_options inference = {

@@ -33,6 +33,9 @@ void gn_trained_model_close(gn_trained_model *model); /* takes NULL */
  * takes the shape of its dataset for that of the network. Borrowed. */
 const gn_model_card *gn_trained_model_card(const gn_trained_model *model);
 
+/* The tensors and metadata of its weights file. Borrowed. */
+const gn_weights *gn_trained_model_weights(const gn_trained_model *model);
+
 bool gn_trained_model_has_metadata(const gn_trained_model *model);
 const char *gn_trained_model_arch(const gn_trained_model *model); /* borrowed */
 
@@ -51,12 +54,19 @@ typedef struct gn_model_data {
     gn_dataset *dataset;
     gn_split split;         /* the samples that count; GN_SPLITS: all of them */
     uint64_t *train_counts; /* [classes][attributes] of the training split; NULL: unknown. Owned */
+    bool cached; /* the run's own data behind a frozen body: features may come from the cache */
 } gn_model_data;
 
 /* Opens what options->data describes, fitted to the model: images get its size where no key says
  * another, features its mean and deviation. Samples of other splits are not read. */
 GERNE_CHECKED gerne_status gn_trained_model_data(gerne_ctx *ctx, const gn_trained_model *model,
                                                  gn_split split, gn_model_data *out);
+
+/* The same for other data than that of the options. */
+GERNE_CHECKED gerne_status gn_trained_model_other_data(gerne_ctx *ctx,
+                                                       const gn_trained_model *model,
+                                                       const gn_data_options *options,
+                                                       gn_split split, gn_model_data *out);
 void gn_model_data_close(gn_model_data *data);
 
 typedef struct gn_predictor gn_predictor;

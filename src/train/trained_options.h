@@ -11,9 +11,6 @@
 
 typedef enum gn_trained_checkpoint { GN_CHECKPOINT_BEST, GN_CHECKPOINT_LAST } gn_trained_checkpoint;
 
-/* Words for a gn_split, in its order; all is GN_SPLITS. */
-#define GN_SPLIT_CHOICES "train|val|test|all"
-
 typedef struct gn_trained_options {
     gn_data_options data;
     gn_model_options model;    /* of weights without metadata; arch NULL: not given */

@@ -28,7 +28,7 @@ CMAKE = """
 cmake_minimum_required(VERSION 3.22)
 project(user C)
 find_package(gerne 0.1 REQUIRED)
-foreach(kind gerne static)
+foreach(kind gerne core static)
     add_executable(with_${kind} main.c)
     target_compile_definitions(with_${kind} PRIVATE VERSION="${gerne_VERSION}")
     target_link_libraries(with_${kind} PRIVATE gerne::${kind})
@@ -75,7 +75,7 @@ class Installation(unittest.TestCase):
         for pattern in ("bin/gerne", "include/gerne.h", "share/man/man1/gerne.1",
                         "share/bash-completion/completions/gerne", "share/zsh/site-functions/_gerne",
                         "share/fish/vendor_completions.d/gerne.fish", "**/libgerne.a",
-                        "**/libgerne.so", "**/gerneConfig.cmake", "**/gerneConfigVersion.cmake"):
+                        "**/libgerne.so", "**/libgerne-core.so", "**/gerneConfig.cmake", "**/gerneConfigVersion.cmake"):
             self.assertEqual(len(list(self.prefix.glob(pattern))), 1, pattern)
         result = run([self.prefix / "bin/gerne", "--version"])
         self.assertEqual(result.stdout, f"gerne {self.version}\n")
@@ -95,6 +95,28 @@ class Installation(unittest.TestCase):
         self.assertEqual(unmarked, set(), "in gerne.h without GERNE_API")
         self.assertEqual(names - exported, set(), "declared in gerne.h and not exported")
         self.assertEqual(exported - names, set(), "exported and not declared in gerne.h")
+
+    def test_exports_are_those_of_the_lists(self):
+        """A symbol that leaves a list breaks programs: GERNE_SOVERSION has to grow with it."""
+        for library in ("libgerne", "libgerne-core"):
+            lines = run(["nm", "-D", "--defined-only", self.libdir / f"{library}.so"]).stdout
+            exported = [line.split()[-1] + "\n" for line in lines.splitlines()]
+            listed = (SOURCE / f"cmake/interface/{library}.symbols").read_text()
+            self.assertEqual("".join(sorted(exported)), listed, f"{library}.symbols")
+
+    def test_core_needs_little(self):
+        lines = run(["ldd", self.libdir / "libgerne-core.so"]).stdout.splitlines()
+        needed = {line.split()[0].split("/")[-1].split(".so")[0] for line in lines}
+        small = {"linux-vdso", "ld-linux-x86-64", "ld-linux-aarch64", "libc", "libm", "libjansson"}
+        self.assertIn("libm", needed)
+        self.assertEqual(needed - small, set())
+
+    def test_core_through_pkg_config(self):
+        program = self.folder / "core"
+        self.compile(program, *pkg_config(self.prefix, "gerne-core", "--cflags", "--libs"))
+        self.assertIn("[libgerne-core.so.0]", run(["readelf", "-d", program]).stdout)
+        environment = {**os.environ, "LD_LIBRARY_PATH": str(self.libdir)}
+        self.assertEqual(run([program], env=environment).returncode, 0)
 
     def test_shared_through_pkg_config(self):
         program = self.folder / "shared"
@@ -129,7 +151,7 @@ class Installation(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         result = run(["cmake", "--build", user / "build"])
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        for kind in ("gerne", "static"):
+        for kind in ("gerne", "core", "static"):
             self.assertEqual(run([user / "build" / f"with_{kind}"]).returncode, 0, kind)
 
     @unittest.skipUnless(shutil.which("g++"), "g++ is not installed")

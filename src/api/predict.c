@@ -1,0 +1,190 @@
+/* predict.c - what a gerne_model says about samples, and how right it is. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "api/api.h"
+#include "api/evaluate.h"
+#include "api/handles.h"
+#include "api/model.h"
+#include "train/judge.h"
+
+/* ---- data and predictor ---- */
+
+static gerne_status open_both(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
+                              gn_split split, gn_model_data *data, gn_predictor **predictor)
+{
+    if (dataset)
+        GN_TRY(gn_trained_model_other_data(ctx, model->model, &dataset->options, split, data));
+    else
+        GN_TRY(gn_trained_model_data(ctx, model->model, split, data));
+    gerne_status status = gn_predictor_new(ctx, model->model, data, predictor);
+    if (status != GERNE_OK)
+        gn_model_data_close(data);
+    return status;
+}
+
+gerne_status gn_model_use(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
+                          gerne_split split, gn_model_data *data, gn_predictor **predictor)
+{
+    gn_split which;
+    *data = (gn_model_data){0};
+    *predictor = NULL;
+    GN_TRY(gn_take_split(ctx, split, &which));
+    if (atomic_load(&model->complete))
+        return open_both(ctx, model, dataset, which, data, predictor);
+    pthread_mutex_lock(&model->lock);
+    gerne_status status = open_both(ctx, model, dataset, which, data, predictor);
+    if (status == GERNE_OK)
+        atomic_store(&model->complete, true);
+    pthread_mutex_unlock(&model->lock);
+    return status;
+}
+
+/* ---- predictions ---- */
+
+struct gerne_predictions {
+    gn_predictions predictions;
+    uint32_t *rows;
+    float *features;
+    size_t count, feature_count, row_capacity, feature_capacity;
+};
+
+typedef struct collector {
+    gerne_ctx *ctx;
+    const gn_dataset *dataset;
+    bool with_features;
+    gerne_predictions *out;
+} collector;
+
+static gerne_status collect(void *user, const gn_inferred *inferred)
+{
+    static const int32_t none[1] = {0}; /* labels are the caller's */
+    const collector *c = user;
+    gerne_predictions *out = c->out;
+    size_t classes = (size_t)out->predictions.classes, width = inferred->feature_count;
+    GN_TRY(gn_grow(c->ctx, &out->rows, &out->row_capacity, out->count + inferred->count,
+                   sizeof *out->rows, "predictions"));
+    if (c->with_features) {
+        out->feature_count = width;
+        GN_TRY(gn_grow(c->ctx, &out->features, &out->feature_capacity,
+                       (out->count + inferred->count) * width, sizeof *out->features, "features"));
+        memcpy(out->features + out->count * width, inferred->features,
+               inferred->count * width * sizeof *out->features);
+    }
+    for (size_t i = 0; i < inferred->count; i++) {
+        GN_TRY(gn_predictions_add_logits(c->ctx, &out->predictions, inferred->logits + i * classes,
+                                         none, none, 1));
+        out->rows[out->count++] = (uint32_t)gn_dataset_row(c->dataset, inferred->samples[i]);
+    }
+    return GERNE_OK;
+}
+
+gerne_status gerne_model_predict(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
+                                 gerne_split split, unsigned flags, gerne_predictions **out)
+{
+    gn_model_data data;
+    gn_predictor *predictor;
+    gerne_predictions *predictions = NULL;
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, out);
+    *out = NULL;
+    GN_NEEDS(ctx, model);
+    if (flags & ~(unsigned)GERNE_WITH_FEATURES)
+        return gn_fail(ctx, GERNE_EUSAGE, "unknown flags 0x%x", flags);
+    GN_TRY(gn_model_use(ctx, model, dataset, split, &data, &predictor));
+    gerne_status status = gn_alloc(ctx, 1, sizeof *predictions, "predictions", &predictions);
+    if (status == GERNE_OK) {
+        collector c = {ctx, data.dataset, flags & GERNE_WITH_FEATURES, predictions};
+        gn_predictions_init(&predictions->predictions, (int32_t)gerne_model_classes(model), 1,
+                            true);
+        status = gn_predictor_run(predictor, "predict", collect, &c);
+    }
+    gn_predictor_close(predictor);
+    gn_model_data_close(&data);
+    if (status != GERNE_OK)
+        gerne_predictions_close(predictions);
+    else
+        *out = predictions;
+    return status;
+}
+
+void gerne_predictions_close(gerne_predictions *predictions)
+{
+    if (!predictions)
+        return;
+    gn_predictions_free(&predictions->predictions);
+    gn_free(predictions->rows);
+    gn_free(predictions->features);
+    gn_free(predictions);
+}
+
+size_t gerne_predictions_count(const gerne_predictions *predictions)
+{
+    return predictions ? predictions->count : 0;
+}
+
+uint32_t gerne_predictions_classes(const gerne_predictions *predictions)
+{
+    return predictions ? (uint32_t)predictions->predictions.classes : 0;
+}
+
+const double *gerne_predictions_probabilities(const gerne_predictions *predictions)
+{
+    return predictions ? predictions->predictions.probabilities : NULL;
+}
+
+const int32_t *gerne_predictions_pred(const gerne_predictions *predictions)
+{
+    return predictions ? predictions->predictions.pred : NULL;
+}
+
+const uint32_t *gerne_predictions_rows(const gerne_predictions *predictions)
+{
+    return predictions ? predictions->rows : NULL;
+}
+
+const float *gerne_predictions_features(const gerne_predictions *predictions)
+{
+    return predictions ? predictions->features : NULL;
+}
+
+size_t gerne_predictions_feature_count(const gerne_predictions *predictions)
+{
+    return predictions ? predictions->feature_count : 0;
+}
+
+/* ---- evaluation ---- */
+
+static gerne_status give_judgement(gerne_ctx *ctx, const gerne_model *model, gn_split split,
+                                   const gn_judgement *judgement, gerne_metrics *metrics,
+                                   gerne_form form, char **out)
+{
+    char title[GN_JUDGEMENT_TITLE];
+    const gn_evaluation evaluation = {.first = {gn_judgement_title(model->path, split, title),
+                                                &judgement->metrics, judgement->names}};
+    gn_warn_of_empty_groups(ctx, &judgement->metrics, &judgement->names);
+    GN_TRY(gn_give_metrics(ctx, &judgement->metrics, metrics));
+    return gn_give_evaluation(ctx, &evaluation, form, out);
+}
+
+gerne_status gerne_model_evaluate(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
+                                  gerne_split split, gerne_metrics *metrics, gerne_form form,
+                                  char **out)
+{
+    gn_model_data data;
+    gn_predictor *predictor;
+    gn_judgement judgement = {0};
+    if (out)
+        *out = NULL;
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, model);
+    GN_TRY(gn_check_form(ctx, form));
+    GN_TRY(gn_model_use(ctx, model, dataset, split, &data, &predictor));
+    gerne_status status = gn_judge(ctx, model->model, &data, predictor, &judgement);
+    if (status == GERNE_OK)
+        status = give_judgement(ctx, model, data.split, &judgement, metrics, form, out);
+    gn_judgement_free(&judgement);
+    gn_predictor_close(predictor);
+    gn_model_data_close(&data);
+    return status;
+}
