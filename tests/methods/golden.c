@@ -67,7 +67,7 @@ static void fill_network(gerne_ctx *ctx, gn_store *store, int network)
     for (int i = 0; i < gn_store_count(store); i++) {
         const gn_parameter *p = gn_store_parameter(store, i);
         float values[NUMBERS * 16];
-        char name[GN_NAME_MAX + 4];
+        char name[GN_NAME_MAX + 16];
         assert_true(p->size <= NUMBERS * 16);
         snprintf(name, sizeof name, "%d.%s", network, p->name);
         float scale = p->ndims == 1 ? 0.1f : (float)sqrt(3.0 / (double)p->dims[1]);
