@@ -15,6 +15,14 @@ def address(array: Optional[np.ndarray]) -> Optional[int]:
     return None if array is None else array.ctypes.data
 
 
+def as_array(values: Any, what: str) -> np.ndarray:
+    """Whatever numpy makes of it; rows of different lengths are refused."""
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise UsageError(f"{what} is not an array: {error}") from None
+
+
 def as_numbers(values: Any, what: str, ndim: int, dtype: Any) -> np.ndarray:
     """A finite, C-contiguous array of a real type.
 
@@ -27,10 +35,7 @@ def as_numbers(values: Any, what: str, ndim: int, dtype: Any) -> np.ndarray:
     """
     if values is None:
         raise UsageError(f"{what} is None, expected an array of numbers")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:  # rows of different lengths
-        raise UsageError(f"{what} is not an array: {error}") from None
+    array = as_array(values, what)
     if array.dtype.kind == "O":
         try:
             array = array.astype(np.float64)

@@ -10,6 +10,8 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
+from ._arrays import as_array
+from ._labels import as_labels
 from .errors import UsageError
 
 try:
@@ -105,7 +107,7 @@ def check_matrix(X: Any, kind: str) -> np.ndarray:
     if hasattr(X, "toarray") or hasattr(X, "tocsr"):
         raise TypeError("A sparse matrix was passed, but dense data is required. Use X.toarray() "
                         "to convert to a dense numpy array.")
-    array = np.asarray(X)
+    array = as_array(X, "X")
     if array.dtype.kind == "c":
         raise UsageError(f"Complex data not supported\n{array.dtype}")
     if array.ndim != 2:
@@ -150,7 +152,9 @@ def check_targets(y: Any, n: int) -> np.ndarray:
     """Classes as a vector of n labels."""
     if y is None:
         raise UsageError("This estimator requires y to be passed, but the target y is None")
-    array = np.asarray(y)
+    array = as_array(y, "y")
+    if array.dtype.kind == "U" and array.ndim == 1:
+        as_labels(y, "y")  # numpy has made texts of a list of numbers and texts
     if array.ndim == 2 and array.shape[1] == 1:
         _warn_of_column()
         array = array.reshape(-1)

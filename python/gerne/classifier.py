@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -140,8 +140,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _settings(self, n: int, seed: int) -> Dict[str, Any]:
         """The configuration of a run on n training samples."""
         batch = min(as_int(self.batch_size, "batch_size", 1), n)
-        hidden = (self.hidden,) if isinstance(self.hidden, (int, np.integer)) else self.hidden
-        hidden = tuple(hidden) if hidden is not None else ()
+        hidden = self._widths()
         settings: Dict[str, Any] = {
             "method.name": self.method, "method.attributes": self.attributes,
             "method.c": self.c, "method.beta": self.beta, "method.t": self.t,
@@ -152,8 +151,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "seed": seed, "threads": self.threads,
         }
         settings.update(self._length(n, batch))
+        if self.options is not None and not isinstance(self.options, dict):
+            raise UsageError(f"options is a {type(self.options).__name__}, expected a dict")
         settings.update(self.options or {})
         return settings
+
+    def _widths(self) -> List[int]:
+        """Widths of the hidden layers; one number stands for one layer."""
+        if self.hidden is None:
+            return []
+        hidden = [self.hidden] if np.ndim(self.hidden) == 0 else list(self.hidden)
+        return [as_int(width, "a width of hidden", 1) for width in hidden]
 
     def _length(self, n: int, batch: int) -> Dict[str, Any]:
         """Epochs, or on small data a number of steps."""

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
-from ._arrays import address, as_numbers, copy_out, same_length, text_array
+from ._arrays import address, as_array, as_numbers, copy_out, same_length, text_array
 from ._calls import Handle, call_document, call_handle
 from ._labels import Labels
 from ._library import Arrays, library
@@ -192,7 +192,7 @@ def _samples(x: Any, arrays: Arrays) -> Any:
         arrays.n, arrays.height, arrays.width = pixels.shape[:3]
         arrays.pixels = address(pixels)
         return pixels
-    if np.ndim(x) == 4:
+    if as_array(x, "x").ndim == 4:
         raise UsageError("x has 4 dimensions, but images are arrays of dtype uint8")
     features = as_numbers(x, "x", 2, np.float32)
     arrays.n, arrays.dimension = features.shape

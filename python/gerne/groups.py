@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import address, as_real, same_length, text_array
+from ._arrays import address, as_array, as_real, same_length, text_array
 from ._calls import Handle, call_document, call_handle, call_json, context
 from ._labels import Labels
 from ._library import library
@@ -103,10 +103,7 @@ class Groups(Handle):
 
 
 def _as_counts(counts: Any) -> np.ndarray:
-    try:
-        table = np.asarray(counts)
-    except ValueError as error:
-        raise UsageError(f"counts is not a table: {error}") from None
+    table = as_array(counts, "counts")
     if table.ndim != 2 or 0 in table.shape:
         raise UsageError(f"counts has shape {table.shape}, expected [classes][attributes]")
     if table.dtype.kind not in "iu":
@@ -122,7 +119,7 @@ def as_groups(value: Any, a: Any = None) -> Groups:
         if a is not None:
             raise UsageError("a is given twice: the groups have attributes already")
         return value
-    if a is None and not isinstance(value, (str, bytes)) and np.ndim(value) == 2:
+    if a is None and as_array(value, "the table of counts, or y,").ndim == 2:
         return Groups.from_counts(value)
     return Groups(value, a)
 

@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
-from ._arrays import address, as_int, as_numbers, same_length, text_array
+from ._arrays import address, as_array, as_int, as_numbers, same_length, text_array
 from ._calls import call_document
 from ._labels import Labels, as_labels
 from ._library import Predicted
@@ -115,13 +115,15 @@ def compare(y: Any, a: Any, first: Any, second: Any, *, classes: Optional[Sequen
     (1.0, 0.25)
     """
     resamples = as_int(resamples, "resamples", 100, 1000000)
+    both = {"first": first, "second": second}
+    wide = {name: as_array(p, name).ndim == 2 for name, p in both.items()}
     if classes is None:
-        given = [p for p in (first, second) if p is not None and np.ndim(p) == 1]
-        pred = None if not given else np.concatenate([as_labels(p, "pred") for p in given])
-        wide = [np.asarray(p) for p in (first, second) if p is not None and np.ndim(p) == 2]
-        classes = _class_labels(y, pred, wide[0] if wide else None, None)
-    subjects = [_Subject(y, a, *((None, p) if np.ndim(p) == 2 else (p, None)), classes,
-                         train_counts) for p in (first, second)]
+        labels = [as_labels(p, name) for name, p in both.items() if not wide[name]]
+        columns = [as_array(p, name) for name, p in both.items() if wide[name]]
+        classes = _class_labels(y, np.concatenate(labels) if labels else None,
+                                columns[0] if columns else None, None)
+    subjects = [_Subject(y, a, *((None, p) if wide[name] else (p, None)), classes, train_counts)
+                for name, p in both.items()]
     return call_document("compare", ctypes.byref(subjects[0].struct),
                          ctypes.byref(subjects[1].struct), resamples, text=text)
 

@@ -1,0 +1,40 @@
+"""Runs the examples in the docstrings of every module, and those of docs/python.md."""
+import doctest
+import importlib
+import os
+import pkgutil
+import tempfile
+import unittest
+
+import support
+import gerne
+
+
+class Examples(unittest.TestCase):
+    def test_modules(self):
+        found = 0
+        for info in pkgutil.iter_modules(gerne.__path__):
+            with self.subTest(module=info.name):
+                result = doctest.testmod(importlib.import_module(f"gerne.{info.name}"))
+                self.assertEqual(result.failed, 0)
+                found += result.attempted
+        result = doctest.testmod(gerne)
+        self.assertEqual(result.failed, 0)
+        self.assertGreater(found, 40)
+
+    def test_manual(self):
+        """In a folder of its own: the examples write runs."""
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                result = doctest.testfile(str(support.SOURCE / "docs" / "python.md"),
+                                          module_relative=False, optionflags=doctest.ELLIPSIS)
+            finally:
+                os.chdir(before)
+        self.assertEqual(result.failed, 0)
+        self.assertGreater(result.attempted, 20)
+
+
+if __name__ == "__main__":
+    support.main()
