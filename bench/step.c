@@ -1,6 +1,7 @@
 /* step.c - one optimiser step of a network on random samples: time, rate, memory.
  *
- * usage: bench_step NETWORK SAMPLES MICRO_BATCH PRECISION REPEATS
+ * usage: bench_step NETWORK SAMPLES MICRO_BATCH PRECISION REPEATS [LENGTHS]
+ * LENGTHS is a file of numbers: the tokens of texts, one after the other and from the start again.
  * Prints one line of JSON for each repeat, so that a driver can alternate with another program.
  * Reads a line before each repeat when standard input is not a terminal ("go"), and stops at its
  * end.
@@ -31,6 +32,7 @@ static const workload workloads[] = {
     {"resnet50", "resnet50", .side = 224, .classes = 2},
     {"bert-base@128", "bert", .tokens = 128, .classes = 2, .depth = 12, .width = 768, .heads = 12},
     {"bert-base@220", "bert", .tokens = 220, .classes = 2, .depth = 12, .width = 768, .heads = 12},
+    {"minilm@220", "bert", .tokens = 220, .classes = 2, .depth = 6, .width = 384, .heads = 12},
     {"minilm@128", "bert", .tokens = 128, .classes = 2, .depth = 6, .width = 384, .heads = 12},
     {"vit-s16", "vit", .side = 224, .classes = 2, .depth = 12, .width = 384, .heads = 6},
 };
@@ -54,22 +56,51 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Texts of full length: nothing is gained by not padding them. */
-static void random_texts(gn_samples *s, size_t count, size_t tokens, int64_t classes)
+/* Without a file all texts have full length: nothing is gained by not padding them. */
+static void read_lengths(const char *path, size_t count, size_t tokens, int32_t *lengths)
 {
-    int32_t *ids = malloc(count * tokens * sizeof *ids), *length = malloc(sizeof *length);
+    FILE *file = path ? fopen(path, "r") : NULL;
+    char line[64];
+    if (path && !file) {
+        fprintf(stderr, "bench: cannot open '%s'\n", path);
+        exit(1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t length = (int64_t)tokens;
+        if (file && !fgets(line, sizeof line, file)) {
+            rewind(file);
+            if (!fgets(line, sizeof line, file))
+                exit(1);
+        }
+        if (file) {
+            line[strcspn(line, "\n")] = '\0';
+            if (!gn_parse_int(line, &length) || length < 1 || length > (int64_t)tokens) {
+                fprintf(stderr, "bench: '%s' is not a length of 1 to %zu\n", line, tokens);
+                exit(1);
+            }
+        }
+        lengths[i] = (int32_t)length;
+    }
+    if (file)
+        fclose(file);
+}
+
+static void random_texts(gn_samples *s, size_t count, const workload *w, const char *path)
+{
+    size_t tokens = (size_t)w->tokens;
+    int32_t *ids = malloc(count * tokens * sizeof *ids), *lengths = malloc(count * sizeof *lengths);
     const void **pointers = malloc(2 * count * sizeof *pointers);
     int32_t *labels = malloc(count * sizeof *labels);
-    if (!ids || !length || !pointers || !labels)
+    if (!ids || !lengths || !pointers || !labels)
         exit(1);
     gn_stream stream = gn_stream_at(1, GN_RNG_TEST, 0, 0);
     for (size_t i = 0; i < count * tokens; i++)
         ids[i] = (int32_t)gn_random_below(&stream, WORDS);
-    *length = (int32_t)tokens;
+    read_lengths(path, count, tokens, lengths);
     for (size_t i = 0; i < count; i++) {
         pointers[i] = ids + i * tokens;
-        pointers[count + i] = length;
-        labels[i] = (int32_t)(i % (size_t)classes);
+        pointers[count + i] = &lengths[i];
+        labels[i] = (int32_t)(i % (size_t)w->classes);
     }
     *s = (gn_samples){.count = count, .fields = {pointers, pointers + count}, .labels = labels};
 }
@@ -137,8 +168,9 @@ static double time_products(gn_network *net, size_t count)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) {
-        fprintf(stderr, "usage: bench_step NETWORK SAMPLES MICRO_BATCH fp32|bf16 REPEATS\n");
+    if (argc < 6 || argc > 7) {
+        fprintf(stderr,
+                "usage: bench_step NETWORK SAMPLES MICRO_BATCH fp32|bf16 REPEATS [LENGTHS]\n");
         return 2;
     }
     const workload *w = NULL;
@@ -173,7 +205,7 @@ int main(int argc, char **argv)
     must(gn_network_optimizer(ctx, &rule, net, &optimizer));
     gn_samples samples;
     if (w->tokens)
-        random_texts(&samples, count, (size_t)w->tokens, w->classes);
+        random_texts(&samples, count, w, argv[6]);
     else
         random_samples(&samples, count, (size_t)gn_network_input_size(net), w->classes);
     run_step(net, optimizer, &samples); /* compiles, warms up */

@@ -98,6 +98,7 @@ WORK = {
     "resnet50": (lambda: resnet("resnet50", 2), 224, 2, None),
     "bert-base@128": (lambda: Bert(12, 768, 12, 2), None, 2, 128),
     "bert-base@220": (lambda: Bert(12, 768, 12, 2), None, 2, 220),
+    "minilm@220": (lambda: Bert(6, 384, 12, 2), None, 2, 220),
     "minilm@128": (lambda: Bert(6, 384, 12, 2), None, 2, 128),
     "vit-s16": (lambda: Vit(12, 384, 6, 2), 224, 2, None),
 }

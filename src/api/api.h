@@ -2,15 +2,9 @@
 #ifndef GN_API_API_H
 #define GN_API_API_H
 
+#include "base/arguments.h"
 #include "base/json.h"
 #include "base/text.h"
-
-/* An argument that may not be NULL. */
-#define GN_NEEDS(ctx, argument)                                                                    \
-    do {                                                                                           \
-        if (!(argument))                                                                           \
-            return gn_fail(ctx, GERNE_EUSAGE, "%s: '%s' is NULL", __func__, #argument);            \
-    } while (0)
 
 /* Copies a struct that starts with its size, of this or an older version, into ours; fields that it
  * does not have are zero. */

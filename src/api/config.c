@@ -224,6 +224,28 @@ gerne_status gn_config_resolve(gerne_ctx *ctx, const gerne_config *config,
     return status;
 }
 
+/* As a flag has it: without the marks of YAML. */
+static gerne_status print_plain(gerne_ctx *ctx, const gn_option *option, const void *target,
+                                gn_text *out)
+{
+    const void *field = (const char *)target + option->offset;
+    if (option->type == GN_TEXT)
+        return gn_text_add(ctx, out, "%s", *(const char *const *)field);
+    if (option->type == GN_TEXTS) {
+        const gn_texts *list = field;
+        for (size_t i = 0; i < list->count; i++)
+            GN_TRY(gn_text_add(ctx, out, "%s%s", i ? "," : "", list->items[i]));
+        return GERNE_OK;
+    }
+    gn_text yaml = {0};
+    gerne_status status = gn_option_print(ctx, option, target, &yaml);
+    for (size_t i = 0; status == GERNE_OK && i < yaml.size; i++)
+        if (!strchr("[] ", yaml.bytes[i])) /* numbers and words alone have none */
+            status = gn_text_add_bytes(ctx, out, yaml.bytes + i, 1);
+    gn_text_free(&yaml);
+    return status;
+}
+
 static gerne_status print_value(gerne_ctx *ctx, const gn_run_config *run, const char *key,
                                 gn_text *out)
 {
@@ -233,7 +255,7 @@ static gerne_status print_value(gerne_ctx *ctx, const gn_run_config *run, const 
         return gn_config_unknown_key(ctx, run->config, key);
     if (gn_config_origin(run->config, key) == GN_UNSET)
         return GERNE_OK;
-    return gn_option_print(ctx, option, target, out);
+    return print_plain(ctx, option, target, out);
 }
 
 gerne_status gerne_config_get(gerne_ctx *ctx, const gerne_config *config, const char *key,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arguments.h"
 #include "debias/sampler.h"
 
 struct gerne_batch {
@@ -19,6 +20,7 @@ struct gerne_batch {
 
 gerne_status gerne_batch_new(gerne_ctx *ctx, gerne_batch **out)
 {
+    GN_NEEDS(ctx, out);
     return gn_alloc(ctx, 1, sizeof **out, "a batch", out);
 }
 
@@ -189,6 +191,8 @@ static gerne_status draw_extrapolated(gerne_ctx *ctx, const gerne_sampler *s, ui
 gerne_status gerne_sampler_draw(gerne_ctx *ctx, const gerne_sampler *sampler, gerne_draw draw,
                                 uint64_t step, gerne_batch *batch)
 {
+    GN_NEEDS(ctx, sampler);
+    GN_NEEDS(ctx, batch);
     batch->count = 0;
     switch (draw) {
     case GERNE_DRAW_SHUFFLED:
@@ -211,30 +215,30 @@ gerne_status gerne_sampler_draw(gerne_ctx *ctx, const gerne_sampler *sampler, ge
 
 size_t gerne_batch_size(const gerne_batch *batch)
 {
-    return batch->count;
+    return batch ? batch->count : 0;
 }
 
 const uint32_t *gerne_batch_samples(const gerne_batch *batch)
 {
-    return batch->samples;
+    return batch ? batch->samples : NULL;
 }
 
 const float *gerne_batch_weights(const gerne_batch *batch)
 {
-    return batch->weights;
+    return batch ? batch->weights : NULL;
 }
 
 const float *gerne_batch_biased_weights(const gerne_batch *batch)
 {
-    return batch->biased;
+    return batch ? batch->biased : NULL;
 }
 
 const float *gerne_batch_less_biased_weights(const gerne_batch *batch)
 {
-    return batch->less_biased;
+    return batch ? batch->less_biased : NULL;
 }
 
 double gerne_batch_realised_bound(const gerne_batch *batch)
 {
-    return batch->realised_bound;
+    return batch ? batch->realised_bound : INFINITY;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/arguments.h"
 #include "debias/groups.h"
 
 /* What a typed beta may miss a bound by: the last of the digits that we print. */
@@ -34,6 +35,10 @@ static double share(const gerne_groups *groups, uint32_t y, uint32_t a, double s
 gerne_status gerne_law_fill(gerne_ctx *ctx, const gerne_groups *groups, gerne_law law, double c,
                             double beta, double *p)
 {
+    GN_NEEDS(ctx, groups);
+    GN_NEEDS(ctx, p);
+    if ((int)law < GERNE_LAW_BIASED || law > GERNE_LAW_EXTRAPOLATED)
+        return gn_fail(ctx, GERNE_EUSAGE, "%d is not a law", (int)law);
     if (law != GERNE_LAW_BIASED)
         GN_TRY(gn_check_c(ctx, c));
     if (law == GERNE_LAW_EXTRAPOLATED && !isfinite(beta))
@@ -65,6 +70,8 @@ static bool group_ends(const gerne_groups *groups, uint32_t y, uint32_t a, doubl
 gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne_groups *groups, double c,
                              gerne_bounds *out)
 {
+    GN_NEEDS(ctx, out);
+    GN_NEEDS(ctx, groups);
     *out = (gerne_bounds){.lower = -INFINITY, .upper = INFINITY, .beta_max = INFINITY};
     GN_TRY(gn_check_c(ctx, c));
     out->beta_balanced = 1 / c - 1;
@@ -132,6 +139,7 @@ static gerne_status refuse(gerne_ctx *ctx, const gerne_groups *groups, double c,
 gerne_status gerne_check_beta(gerne_ctx *ctx, const gerne_groups *groups, double c, double beta,
                               unsigned flags)
 {
+    GN_NEEDS(ctx, groups);
     gerne_bounds bounds;
     GN_TRY(gerne_bounds_of(ctx, groups, c, &bounds));
     if (!isfinite(beta))
@@ -161,6 +169,7 @@ gerne_status gerne_check_beta(gerne_ctx *ctx, const gerne_groups *groups, double
 gerne_status gerne_beta_target(gerne_ctx *ctx, double alpha, double q1, double q2, double c,
                                double p, double *beta)
 {
+    GN_NEEDS(ctx, beta);
     *beta = 0;
     GN_TRY(gn_check_c(ctx, c));
     const double shares[] = {alpha, q1, q2, p};

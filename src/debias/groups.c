@@ -1,8 +1,10 @@
 #include "debias/groups.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arguments.h"
 #include "base/text.h"
 
 /* A table of more cells than this is a mistake (a column of free text taken for labels). */
@@ -80,7 +82,9 @@ static gerne_status add_up(gerne_ctx *ctx, gerne_groups *groups)
 gerne_status gerne_groups_from_counts(gerne_ctx *ctx, const int64_t *counts, uint32_t classes,
                                       uint32_t attributes, gerne_groups **out)
 {
+    GN_NEEDS(ctx, out);
     *out = NULL;
+    GN_NEEDS(ctx, counts);
     gerne_groups *groups;
     GN_TRY(groups_new(ctx, classes, attributes, &groups));
     gerne_status status = GERNE_OK;
@@ -138,7 +142,9 @@ static gerne_status index_members(gerne_ctx *ctx, gerne_groups *groups, const in
 gerne_status gerne_groups_from_labels(gerne_ctx *ctx, const int32_t *y, const int32_t *a, size_t n,
                                       uint32_t classes, uint32_t attributes, gerne_groups **out)
 {
+    GN_NEEDS(ctx, out);
     *out = NULL;
+    GN_NEEDS(ctx, y);
     if (n == 0)
         return gn_fail(ctx, GERNE_EUSAGE, "no samples");
     if (n > UINT32_MAX)
@@ -168,8 +174,10 @@ static gerne_status copy_names(gerne_ctx *ctx, gn_arena *arena, const char *cons
         return GERNE_OK;
     const char **copies;
     GN_TRY(gn_arena_alloc(ctx, arena, count, sizeof *copies, &copies));
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        GN_NEEDS(ctx, names[i]);
         GN_TRY(gn_arena_copy_text(ctx, arena, names[i], &copies[i]));
+    }
     *out = copies;
     return GERNE_OK;
 }
@@ -178,6 +186,7 @@ gerne_status gerne_groups_set_names(gerne_ctx *ctx, gerne_groups *groups,
                                     const char *const *class_names,
                                     const char *const *attribute_names)
 {
+    GN_NEEDS(ctx, groups);
     GN_TRY(copy_names(ctx, groups->arena, class_names, groups->classes, &groups->class_names));
     return copy_names(ctx, groups->arena, attribute_names, groups->attributes,
                       &groups->attribute_names);
@@ -185,32 +194,40 @@ gerne_status gerne_groups_set_names(gerne_ctx *ctx, gerne_groups *groups,
 
 void gerne_groups_keep_empty(gerne_groups *groups, bool keep)
 {
-    groups->keep_empty = keep;
+    if (groups)
+        groups->keep_empty = keep;
 }
 
 uint32_t gerne_groups_classes(const gerne_groups *groups)
 {
-    return groups->classes;
+    return groups ? groups->classes : 0;
 }
 
 uint32_t gerne_groups_attributes(const gerne_groups *groups)
 {
-    return groups->attributes;
+    return groups ? groups->attributes : 0;
 }
 
 uint64_t gerne_groups_total(const gerne_groups *groups)
 {
-    return groups->total;
+    return groups ? groups->total : 0;
+}
+
+static bool has_group(const gerne_groups *groups, uint32_t y, uint32_t a)
+{
+    return groups && y < groups->classes && a < groups->attributes;
 }
 
 uint64_t gerne_groups_count(const gerne_groups *groups, uint32_t y, uint32_t a)
 {
-    return groups->counts[gn_group_id(groups, y, a)];
+    return has_group(groups, y, a) ? groups->counts[gn_group_id(groups, y, a)] : 0;
 }
 
 double gerne_groups_alpha(const gerne_groups *groups, uint32_t y, uint32_t a)
 {
-    return (double)gerne_groups_count(groups, y, a) / (double)groups->class_counts[y];
+    return has_group(groups, y, a)
+               ? (double)gerne_groups_count(groups, y, a) / (double)groups->class_counts[y]
+               : NAN;
 }
 
 const char *gn_class_text(const gerne_groups *groups, uint32_t y, char *buffer)

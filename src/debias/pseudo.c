@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/arguments.h"
 #include "debias/bounds.h"
 #include "debias/groups.h"
 #include "debias/sampler.h"
@@ -54,7 +55,10 @@ static gerne_status sort_classes(gerne_ctx *ctx, gerne_pseudo *pseudo, const ger
 gerne_status gerne_pseudo_new(gerne_ctx *ctx, const int32_t *y, const float *scores, size_t n,
                               uint32_t classes, gerne_pseudo **out)
 {
+    GN_NEEDS(ctx, out);
     *out = NULL;
+    GN_NEEDS(ctx, y);
+    GN_NEEDS(ctx, scores);
     for (size_t i = 0; i < n; i++)
         if (isnan(scores[i]))
             return gn_fail(ctx, GERNE_EUSAGE, "the score of sample %zu is not a number", i);
@@ -136,6 +140,8 @@ static gerne_status hard_count(gerne_ctx *ctx, const gerne_pseudo *pseudo, uint3
 gerne_status gerne_pseudo_assign(gerne_ctx *ctx, const gerne_pseudo *pseudo, double t,
                                  bool round_up, int32_t *a)
 {
+    GN_NEEDS(ctx, pseudo);
+    GN_NEEDS(ctx, a);
     for (uint32_t y = 0; y < pseudo->classes; y++) {
         uint64_t hard;
         GN_TRY(hard_count(ctx, pseudo, y, t, round_up, &hard));
@@ -225,6 +231,10 @@ gerne_status gerne_pseudo_judge(gerne_ctx *ctx, const gerne_pseudo *pseudo, cons
                                 uint32_t attributes, const double *t, size_t count, bool round_up,
                                 gerne_pseudo_quality *out)
 {
+    GN_NEEDS(ctx, pseudo);
+    GN_NEEDS(ctx, true_a);
+    GN_NEEDS(ctx, t);
+    GN_NEEDS(ctx, out);
     for (size_t i = 0; i < pseudo->n; i++)
         if (true_a[i] < 0 || (uint32_t)true_a[i] >= attributes)
             return gn_fail(ctx, GERNE_EUSAGE, "sample %zu has attribute %d, outside 0..%d", i,

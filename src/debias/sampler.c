@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <math.h>
 
+#include "base/arguments.h"
 #include "base/rng.h"
 #include "debias/bounds.h"
 
@@ -105,7 +106,10 @@ static gerne_status fill_tables(gerne_ctx *ctx, gerne_sampler *s)
 gerne_status gerne_sampler_new(gerne_ctx *ctx, const gerne_groups *groups,
                                const gerne_sampler_options *options, gerne_sampler **out)
 {
+    GN_NEEDS(ctx, out);
     *out = NULL;
+    GN_NEEDS(ctx, groups);
+    GN_NEEDS(ctx, options);
     GN_TRY(check_options(ctx, groups, options));
     gerne_sampler *sampler;
     GN_TRY(gn_alloc(ctx, 1, sizeof *sampler, "a sampler", &sampler));

@@ -42,7 +42,7 @@ static gerne_status check(gn_run *run)
 {
     const lisa_options *given = run->options;
     if (given->mix == GN_MIX_BOXES && !run->pictures) {
-        gn_fail(run->ctx, GERNE_EUSAGE, "method.mix is cutmix, but samples are features");
+        gn_fail(run->ctx, GERNE_EUSAGE, "method.mix is cutmix, but samples are not images");
         gn_hint(run->ctx, "use --method.mix mixup; cutmix needs images and a body that trains");
         return GERNE_EUSAGE;
     }

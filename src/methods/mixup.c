@@ -54,7 +54,8 @@ static const char description[] =
     "    lam ~ Beta(alpha, alpha),  pi: a permutation of the batch\n"
     "    x'_i = lam x_i + (1 - lam) x_pi(i)\n"
     "    L = mean lam CE(z(x'_i), y_i) + (1 - lam) CE(z(x'_i), y_pi(i))\n\n"
-    "Inputs are mixed: pixels, or the features where the body is frozen. A small alpha mixes "
+    "Inputs are mixed: pixels, the features where the body is frozen, and of texts the features in "
+    "front of the head. A small alpha mixes "
     "little (lam near 0 or 1), alpha = 1 draws lam uniformly. It is a regulariser for the "
     "boundaries between classes and knows no groups; lisa mixes with regard to groups. Use it as a "
     "baseline. A batch needs at least two samples. Attributes are not used in training.";

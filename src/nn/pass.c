@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "nn/mixed_texts.h"
 
 /* ---- loading ---- */
 
@@ -87,7 +88,7 @@ static gerne_status load_tokens(gerne_ctx *ctx, gn_network *network, const gn_sa
     int field = gn_shape_find(gn_network_shape(network), GN_FIELD_TOKENS);
     int64_t longest = gn_network_shape(network)->fields[field].dims[0], total = 0;
     if (samples->mixture)
-        return gn_fail(ctx, GERNE_EUNSUPPORTED, "texts cannot be mixed token by token");
+        return gn_fail(ctx, GERNE_EUNSUPPORTED, "texts are mixed in training steps alone");
     for (size_t i = 0; i < n; i++) {
         int64_t length = length_of(network, samples, first + i);
         if (length < 1 || length > longest)
@@ -140,15 +141,16 @@ static size_t part_of(const gn_network *network, const gn_samples *samples, size
                       size_t rest)
 {
     size_t batch = (size_t)gn_network_batch(network), most = rest < batch ? rest : batch;
+    size_t least = samples->in_pairs ? 2 : 1;
     if (!gn_network_takes_tokens(network))
         return most;
     int64_t limit = gn_network_token_limit(network), tokens = 0;
     for (size_t i = 0; i < most; i++) {
         tokens += length_of(network, samples, first + i);
-        if (tokens > limit && i > 0)
-            return i;
+        if (tokens > limit && i >= least)
+            return i - i % least;
     }
-    return most;
+    return most - most % least;
 }
 
 /* A training pass is one run of the body, which backward needs; inference takes several. */
@@ -265,6 +267,8 @@ static gerne_status backward_part(gerne_ctx *ctx, gn_network *network, const gn_
 gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                           const gn_loss *loss, bool accumulate, const gn_outcome *outcome)
 {
+    if (samples->mixture && gn_network_takes_tokens(network))
+        return gn_mixed_texts_step(ctx, network, samples, loss, accumulate, outcome);
     const gn_cross_entropy own = gn_samples_terms(samples);
     const gn_loss usual = gn_cross_entropy_loss(&own);
     loss = loss ? loss : &usual;

@@ -42,6 +42,7 @@ typedef struct gn_samples {
     const float *weights;      /* NULL: equal ones that sum to 1 */
     const gn_mixture *mixture; /* or NULL */
     uint64_t step, place; /* of the first sample, for model.dropout: see gn_network_set_masks */
+    bool in_pairs;        /* samples 2i and 2i+1 run at once, in a network of at least two */
 } gn_samples;
 
 /* The cross-entropy that the samples' own labels, weights and mixture ask for. */
@@ -78,7 +79,8 @@ GERNE_CHECKED gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, 
                                            const gn_samples *samples, const gn_loss *loss,
                                            const gn_outcome *outcome);
 
-/* The gradient of the loss; gradients are replaced, or added to when accumulate is set. */
+/* The gradient of the loss; gradients are replaced, or added to when accumulate is set. Texts with
+ * a mixture are mixed in front of the head: see mixed_texts.h. */
 GERNE_CHECKED gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network,
                                         const gn_samples *samples, const gn_loss *loss,
                                         bool accumulate, const gn_outcome *outcome);

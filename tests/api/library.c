@@ -2,127 +2,11 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "testing.h"
+#include "fixture.h"
 
 #include "base/json.h"
-
-enum { N = 400, D = 6, SIDE = 8, PIXELS = SIDE * SIDE * 3 };
-
-typedef struct fixture {
-    gerne_ctx *ctx;
-    char *folder;
-    float x[N][D];
-    uint8_t pixels[N][PIXELS];
-    int32_t y[N], a[N];
-    uint8_t split[N];
-} fixture;
-
-static double uniform(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*state >> 33) / 2147483648.0;
-}
-
-/* Column 0 follows the class a little, column 1 the attribute strongly. */
-static void make(fixture *f)
-{
-    uint64_t state = 1;
-    for (int i = 0; i < N; i++) {
-        f->split[i] = (uint8_t)(i % 4 == 3 ? GERNE_TEST : i % 4 == 2 ? GERNE_VAL : GERNE_TRAIN);
-        f->y[i] = i / 4 % 2;
-        bool biased = f->split[i] == GERNE_TRAIN && uniform(&state) < 0.9;
-        f->a[i] = biased ? f->y[i] : i / 8 % 2;
-        for (int c = 0; c < D; c++)
-            f->x[i][c] = (float)(2 * uniform(&state) - 1);
-        f->x[i][0] += f->y[i] ? 1.0f : -1.0f;
-        f->x[i][1] += f->a[i] ? 2.0f : -2.0f;
-        for (int p = 0; p < PIXELS; p++)
-            f->pixels[i][p] = (uint8_t)(40 * f->y[i] + 90 * f->a[i] + 60 * uniform(&state));
-    }
-}
-
-static gerne_arrays features(const fixture *f)
-{
-    return (gerne_arrays){.size = sizeof(gerne_arrays),
-                          .n = N,
-                          .features = f->x[0],
-                          .dimension = D,
-                          .y = f->y,
-                          .a = f->a,
-                          .split = f->split};
-}
-
-static int setup(void **state)
-{
-    fixture *f = calloc(1, sizeof *f);
-    f->ctx = test_ctx();
-    f->folder = test_directory();
-    make(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    fixture *f = *state;
-    test_remove_directory(f->folder);
-    gerne_ctx_close(f->ctx);
-    free(f);
-    return 0;
-}
-
-static void set(fixture *f, gerne_config *config, const char *const *pairs)
-{
-    for (; *pairs; pairs += 2)
-        assert_ok(f->ctx, gerne_config_set(f->ctx, config, pairs[0], pairs[1]));
-}
-
-static gerne_config *configure(fixture *f, const char *out)
-{
-    static const char *const usual[] = {"train.steps",
-                                        "60",
-                                        "train.eval_every",
-                                        "20",
-                                        "train.batch",
-                                        "32",
-                                        "method.c",
-                                        "0.5",
-                                        "method.beta",
-                                        "1",
-                                        "train.lr",
-                                        "0.05",
-                                        "train.optimizer",
-                                        "sgd",
-                                        "threads",
-                                        "1",
-                                        "model.arch",
-                                        "linear",
-                                        NULL};
-    char path[512];
-    gerne_config *config;
-    assert_ok(f->ctx, gerne_config_new(f->ctx, &config));
-    set(f, config, usual);
-    snprintf(path, sizeof path, "%s/%s", f->folder, out);
-    assert_ok(f->ctx, gerne_config_set(f->ctx, config, "out", path));
-    return config;
-}
-
-static gerne_dataset *dataset_of(fixture *f, const gerne_arrays *arrays)
-{
-    gerne_dataset *dataset;
-    assert_ok(f->ctx, gerne_dataset_from_arrays(f->ctx, arrays, &dataset));
-    return dataset;
-}
-
-static char *path_in(const fixture *f, const char *name)
-{
-    static char path[1024];
-    snprintf(path, sizeof path, "%s/%s", f->folder, name);
-    return path;
-}
 
 static json_t *parse(fixture *f, char *text)
 {
@@ -163,6 +47,13 @@ static void configuration_by_key_and_yaml(void **state)
     gerne_free(value);
     assert_ok(f->ctx, gerne_config_get(f->ctx, config, "model.weights", &value));
     assert_null(value);
+    assert_ok(f->ctx, gerne_config_get(f->ctx, config, "model.hidden", &value));
+    assert_string_equal(value, "10,20");
+    gerne_free(value);
+    assert_ok(f->ctx, gerne_config_set(f->ctx, config, "out", "my runs/[1]"));
+    assert_ok(f->ctx, gerne_config_get(f->ctx, config, "out", &value));
+    assert_string_equal(value, "my runs/[1]");
+    gerne_free(value);
     assert_ok(f->ctx, gerne_config_yaml(f->ctx, config, &value));
     assert_non_null(strstr(value, "hidden: [10, 20]"));
     gerne_free(value);
@@ -220,7 +111,7 @@ static void write_table(const fixture *f, const char *path)
 static void arrays_equal_a_file(void **state)
 {
     fixture *f = *state;
-    const gerne_arrays arrays = features(f);
+    const gerne_arrays arrays = features_of(f);
     gerne_dataset *dataset = dataset_of(f, &arrays);
     gerne_config *config = configure(f, "arrays");
     char *from_arrays, *from_file;
@@ -254,7 +145,7 @@ static int stop_at_30(void *user, const gerne_progress *progress)
 static void interrupted_and_resumed(void **state)
 {
     fixture *f = *state;
-    const gerne_arrays arrays = features(f);
+    const gerne_arrays arrays = features_of(f);
     gerne_dataset *dataset = dataset_of(f, &arrays);
     gerne_config *config = configure(f, "whole");
     char *whole, *resumed;
@@ -304,7 +195,7 @@ static gerne_model *train_model(fixture *f, const gerne_dataset *dataset)
 static void predictions_are_those_of_the_weights(void **state)
 {
     fixture *f = *state;
-    gerne_arrays arrays = features(f);
+    gerne_arrays arrays = features_of(f);
     gerne_dataset *dataset = dataset_of(f, &arrays);
     gerne_model *model = train_model(f, dataset);
     gerne_predictions *p;
@@ -346,7 +237,7 @@ static void predictions_are_those_of_the_weights(void **state)
 static void evaluations_agree(void **state)
 {
     fixture *f = *state;
-    const gerne_arrays arrays = features(f);
+    const gerne_arrays arrays = features_of(f);
     gerne_dataset *dataset = dataset_of(f, &arrays);
     gerne_model *model = train_model(f, dataset);
     gerne_predictions *p;
@@ -415,7 +306,7 @@ static void threads_share_a_model(void **state)
 {
     enum { THREADS = 4 };
     fixture *f = *state;
-    const gerne_arrays arrays = features(f);
+    const gerne_arrays arrays = features_of(f);
     gerne_dataset *dataset = dataset_of(f, &arrays);
     gerne_model *model = train_model(f, dataset);
     pthread_t threads[THREADS];
@@ -472,7 +363,7 @@ static char *train_arrays(fixture *f, const gerne_arrays *arrays, const char *ou
 static void fetched_samples_equal_arrays(void **state)
 {
     fixture *f = *state;
-    gerne_arrays arrays = features(f), fetched = arrays;
+    gerne_arrays arrays = features_of(f), fetched = arrays;
     fetched.features = NULL;
     fetched.fetch = fetch_features;
     fetched.user = f;
@@ -505,10 +396,73 @@ static void fetched_samples_equal_arrays(void **state)
     gerne_dataset_close(dataset);
 }
 
+/* The class is a word of the text. Pairs have the same words apart. */
+static void texts_train_and_predict(void **state)
+{
+    static const char *const texts[] = {"a good cat", "the bad dog", "good dog .", "a bad cat ."};
+    static const char *const seconds[] = {"cat", "dog", "dog", "cat"};
+    static const char *const keys[] = {"model.width",
+                                       "32",
+                                       "model.heads",
+                                       "2",
+                                       "model.depth",
+                                       "1",
+                                       "data.max_tokens",
+                                       "10",
+                                       "train.steps",
+                                       "20",
+                                       "train.lr",
+                                       "0.003",
+                                       "model.arch",
+                                       "bert",
+                                       "model.inner_dropout",
+                                       "0",
+                                       "train.optimizer",
+                                       "adam",
+                                       NULL};
+    fixture *f = *state;
+    const char *x[N], *pairs[N];
+    FILE *vocabulary = fopen(path_in(f, "vocab.txt"), "w");
+    assert_non_null(vocabulary);
+    fputs("[PAD]\n[UNK]\n[CLS]\n[SEP]\ngood\nbad\ncat\ndog\na\nthe\n.\n", vocabulary);
+    assert_int_equal(fclose(vocabulary), 0);
+    for (int i = 0; i < N; i++) {
+        x[i] = texts[2 * f->a[i] + f->y[i]]; /* cats and dogs go with the attribute mostly */
+        pairs[i] = seconds[i % 4];
+    }
+    gerne_arrays arrays = features_of(f);
+    arrays.features = NULL;
+    arrays.texts = x;
+    for (int round = 0; round < 2; round++) {
+        gerne_config *config = configure(f, round ? "pairs" : "texts");
+        gerne_dataset *dataset = dataset_of(f, &arrays);
+        gerne_model *model;
+        gerne_predictions *p;
+        set_keys(f, config, keys);
+        assert_ok(f->ctx, gerne_config_set(f->ctx, config, "model.vocab", path_in(f, "vocab.txt")));
+        assert_ok(f->ctx, gerne_config_set(f->ctx, config, "cache", path_in(f, "cache")));
+        assert_ok(f->ctx, gerne_train(f->ctx, config, dataset, GERNE_JSON, NULL));
+        assert_ok(f->ctx,
+                  gerne_model_open(f->ctx, path_in(f, round ? "pairs" : "texts"), NULL, &model));
+        assert_ok(f->ctx, gerne_model_predict(f->ctx, model, dataset, GERNE_ALL, 0, &p));
+        assert_int_equal(gerne_predictions_count(p), N);
+        for (int i = 0; i < N; i++) /* equal texts, equal answers */
+            for (int j = 0; j < i && !round; j += 7)
+                if (x[i] == x[j])
+                    assert_near(gerne_predictions_probabilities(p)[2 * i],
+                                gerne_predictions_probabilities(p)[2 * j], 1e-5);
+        gerne_predictions_close(p);
+        gerne_model_close(model);
+        gerne_dataset_close(dataset);
+        gerne_config_close(config);
+        arrays.pairs = pairs;
+    }
+}
+
 static void groups_and_audit_of_a_dataset(void **state)
 {
     fixture *f = *state;
-    const gerne_arrays arrays = features(f);
+    const gerne_arrays arrays = features_of(f);
     gerne_dataset *dataset = dataset_of(f, &arrays);
     gerne_groups *groups;
     char *text;
@@ -532,7 +486,7 @@ static void groups_and_audit_of_a_dataset(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         TEST(configuration_by_key_and_yaml),
         TEST(keys_are_listed),
@@ -542,6 +496,7 @@ int main(void)
         TEST(evaluations_agree),
         TEST(threads_share_a_model),
         TEST(fetched_samples_equal_arrays),
+        TEST(texts_train_and_predict),
         TEST(groups_and_audit_of_a_dataset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Makes tests/golden/real_bert.safetensors: last hidden states of real encoders, MiniLM-L6 and gte-small,
-by the modules of transformer_modules.py in double precision, on texts of this repository's documents.
+by the modules of transformer_modules.py in double precision, on 100 texts of this repository's
+documents: 64 sentences, and 36 texts of lengths up to the longest that the encoders take.
 
 usage: real_bert.py FOLDER      FOLDER/{minilm-l6,gte-small} hold model.safetensors and vocab.txt
 
@@ -21,6 +22,7 @@ from transformer_modules import Bert
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LENGTHS = [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 17, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 80, 100,
            127, 128, 129, 160, 200, 220, 256, 300, 511, 512]
+SENTENCES = 64
 NUMBERS = [0, 101, 202, 303]
 TYPES = {"F32": "<f4", "F16": "<f2"}
 
@@ -55,6 +57,10 @@ def wordpieces(text, vocabulary):
 def texts(vocabulary):
     files = ["README.md", "CONTRIBUTING.md", "docs/methods.md", "docs/metrics.md", "docs/data.md"]
     everything = " ".join(open(os.path.join(TOP, f), encoding="utf-8").read() for f in files)
+    sentences = [s for s in re.split(r"(?<=[.:;])\s+", everything) if re.match(r"[A-Z][^|#`]{20,}$", s)]
+    for i in range(SENTENCES):
+        ids = list(wordpieces(sentences[i * len(sentences) // SENTENCES], vocabulary))
+        yield [vocabulary["[CLS]"], *ids, vocabulary["[SEP]"]]
     ids, at = list(wordpieces(everything, vocabulary)), 0
     for length in LENGTHS:
         yield [vocabulary["[CLS]"], *ids[at:at + length - 2], vocabulary["[SEP]"]]
@@ -79,7 +85,7 @@ def main():
     with open(os.path.join(folder, "minilm-l6", "vocab.txt"), encoding="utf-8") as f:
         vocabulary = {line.rstrip("\n"): i for i, line in enumerate(f)}
     ids = list(texts(vocabulary))
-    out["lengths"] = np.array(LENGTHS)
+    out["lengths"] = np.array([len(i) for i in ids])
     out["ids"] = np.concatenate([np.array(i) for i in ids])
     with torch.no_grad():
         for name in ("minilm-l6", "gte-small"):

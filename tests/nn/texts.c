@@ -362,6 +362,67 @@ static void test_refused_networks(void **state)
     close_fixture(&f);
 }
 
+/* Along its gradient, which run has left, the loss grows by the gradient's norm. */
+static void assert_slope(fixture *f, const gn_samples *samples)
+{
+    const float step = 1e-3f;
+    double square = 0, ends[2];
+    float losses[COUNT];
+    gn_block block = gn_network_trained(f->network);
+    for (size_t i = 0; i < f->size; i++)
+        square += (double)f->gradient[i] * (double)f->gradient[i];
+    float *start = calloc(f->size ? f->size : 1, sizeof *start);
+    memcpy(start, block.values, f->size * sizeof *start);
+    for (int side = 0; side < 2; side++) {
+        float by = (side ? step : -step) / (float)sqrt(square);
+        for (size_t i = 0; i < f->size; i++)
+            block.values[i] = start[i] + by * f->gradient[i];
+        assert_ok(f->ctx, gn_pass_step(f->ctx, f->network, samples, NULL, false,
+                                       &(gn_outcome){.losses = losses, .value = &ends[side]}));
+    }
+    free(start);
+    assert_near((ends[1] - ends[0]) / (2 * (double)step * sqrt(square)), 1, 0.02);
+}
+
+/* Every text with the next one: the logits of the pair are mixed, and so are the labels. */
+static void test_mixed_texts(void **state)
+{
+    (void)state;
+    static texts t;
+    static float logits[COUNT][CLASSES], mixed[COUNT][CLASSES];
+    float share[COUNT], losses[COUNT];
+    const void *ids[COUNT], *counts[COUNT];
+    int32_t labels[COUNT];
+    gn_model_options options = small_bert(0);
+    fixture f = open_fixture(&options, 8, GN_FP32);
+    make_texts(&t, false);
+    assert_ok(f.ctx, gn_pass_forward(f.ctx, f.network, GN_MODE_INFER, &t.samples, NULL,
+                                     &(gn_outcome){.logits = logits[0]}));
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t next = (i + 1) % COUNT;
+        share[i] = 0.1f * (float)(i % 10);
+        ids[i] = t.ids[next];
+        counts[i] = t.counts[next];
+        labels[i] = t.labels[next];
+    }
+    const gn_mixture mixture = {.fields = {ids, counts}, .labels = labels, .share = share};
+    t.samples.mixture = &mixture;
+    assert_ok(f.ctx, gn_pass_step(f.ctx, f.network, &t.samples, NULL, false,
+                                  &(gn_outcome){.losses = losses, .logits = mixed[0]}));
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t k = 0; k < CLASSES; k++)
+            assert_near(
+                (double)mixed[i][k],
+                (double)(share[i] * logits[i][k] + (1 - share[i]) * logits[(i + 1) % COUNT][k]),
+                1e-5);
+    double sum = 0, value = run(&f, &t.samples, losses);
+    for (size_t i = 0; i < COUNT; i++)
+        sum += (double)t.weights[i] * (double)losses[i];
+    assert_near(value, sum, 1e-6);
+    assert_slope(&f, &t.samples);
+    close_fixture(&f);
+}
+
 static void test_refused_samples(void **state)
 {
     (void)state;
@@ -375,10 +436,6 @@ static void test_refused_samples(void **state)
                      gn_pass_step(f.ctx, f.network, &t.samples, NULL, false, &(gn_outcome){0}));
     }
     t.lengths[3] = 1;
-    t.samples.mixture = &(gn_mixture){.share = t.weights};
-    assert_fails(f.ctx, GERNE_EUNSUPPORTED, "texts cannot be mixed",
-                 gn_pass_step(f.ctx, f.network, &t.samples, NULL, false, &(gn_outcome){0}));
-    t.samples.mixture = NULL;
     close_fixture(&f);
 }
 
@@ -392,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_bfloat16),
         cmocka_unit_test(test_files_of_the_field),
         cmocka_unit_test(test_refused_networks),
+        cmocka_unit_test(test_mixed_texts),
         cmocka_unit_test(test_refused_samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
