@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, List
 
-from ._library import library as _library
+from ._library import library as _loaded
 from ._version import __version__
 from .config import Config
 from .dataset import Dataset
@@ -40,7 +40,7 @@ __all__ = [
 
 def library_path() -> str:
     """The path of the library that is used."""
-    return _library().path
+    return _loaded().path
 
 
 def __getattr__(name: str) -> Any:

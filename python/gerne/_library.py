@@ -175,16 +175,12 @@ class Library:
         raise AttributeError(name)
 
 
-def _system_folders() -> List[Path]:
-    """Where `make install` puts a library below the package's own prefix, and below Python's."""
-    package = Path(__file__).resolve().parent
+def _prefix_folders(package: Path) -> List[Path]:
+    """Where `make install` puts the library below the prefix that the package is installed in."""
+    multiarch = getattr(sys.implementation, "_multiarch", None)
+    names = ["lib", *([f"lib/{multiarch}"] if multiarch else []), "lib64"]
     prefixes = [parent.parent for parent in package.parents if parent.name in ("lib", "lib64")]
-    folders = []
-    for prefix in [*prefixes, Path(sys.prefix)]:
-        multiarch = getattr(sys.implementation, "_multiarch", "")
-        names = ("lib", f"lib/{multiarch}", "lib64") if multiarch else ("lib", "lib64")
-        folders += [prefix / name for name in names]
-    return folders
+    return [prefix / name for prefix in prefixes for name in names]
 
 
 def candidates() -> Iterator[str]:
@@ -194,8 +190,8 @@ def candidates() -> Iterator[str]:
         yield chosen
         return
     package = Path(__file__).resolve().parent
-    places = [package, *_system_folders()]
-    source = package.parents[1]
+    places = [package, *_prefix_folders(package)]
+    source = package.parents[1]  # of a source checkout
     if (source / "include" / "gerne.h").exists():
         places.append(source / "build")
     for place in places:

@@ -312,12 +312,18 @@ class _Network:
         with self._lock:
             if self._model is None:
                 # A file without a name, which lives as long as it is open.
-                self._file = tempfile.TemporaryFile(prefix="gerne-")
-                self._file.write(self.weights)
-                self._file.flush()
+                file = tempfile.TemporaryFile(prefix="gerne-")
+                file.write(self.weights)
+                file.flush()
                 settings = {} if threads is None else {"threads": threads}
-                self._model = Model(f"/dev/fd/{self._file.fileno()}", settings)
+                self._model = Model(f"/dev/fd/{file.fileno()}", settings)
+                self._file = file
             return self._model
+
+    def __del__(self) -> None:
+        if getattr(self, "_model", None) is not None:
+            self._model.close()  # type: ignore[union-attr]
+            self._file.close()
 
     def __reduce__(self) -> Any:
         return _Network, (self.weights,)

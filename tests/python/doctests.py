@@ -10,6 +10,16 @@ import support
 import gerne
 
 
+def run_examples(path):
+    """The examples of a Markdown file, one session from top to bottom."""
+    text = "\n".join("" if line.startswith("```") else line
+                     for line in path.read_text(encoding="utf-8").splitlines())
+    test = doctest.DocTestParser().get_doctest(text, {}, path.name, str(path), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(test)
+    return runner.summarize()
+
+
 class Examples(unittest.TestCase):
     def test_modules(self):
         found = 0
@@ -28,8 +38,7 @@ class Examples(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
-                result = doctest.testfile(str(support.SOURCE / "docs" / "python.md"),
-                                          module_relative=False, optionflags=doctest.ELLIPSIS)
+                result = run_examples(support.SOURCE / "docs" / "python.md")
             finally:
                 os.chdir(before)
         self.assertEqual(result.failed, 0)
