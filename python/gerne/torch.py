@@ -68,12 +68,11 @@ class BatchSampler:
         return self._sampler.draw(step)
 
     def __iter__(self) -> Iterator[List[int]]:
+        # A DataLoader with workers makes an iterator that it does not use: nothing happens before
+        # the first batch.
         first = as_int(self.epoch, "epoch") * self.steps
         self.epoch += 1
         self._pending.clear()
-        return self._pass(first)
-
-    def _pass(self, first: int) -> Iterator[List[int]]:
         for step in range(first, first + self.steps):
             batch = self.draw(step)
             self._pending.append(batch.weights)
