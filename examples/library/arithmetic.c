@@ -34,8 +34,10 @@ static void from_counts(void)
     check(gerne_audit(ctx, groups, GERNE_TEXT, &text));
     puts(text);
     gerne_free(text);
-    for (uint32_t y = 0; y < gerne_groups_classes(groups); y++)
-        for (uint32_t a = 0; a < gerne_groups_attributes(groups); a++)
+    printf("%u classes, %u attributes\n", gerne_groups_classes(groups),
+           gerne_groups_attributes(groups));
+    for (uint32_t y = 0; y < 2; y++)
+        for (uint32_t a = 0; a < 2; a++)
             printf("%s on %s: %llu of %llu, alpha %.4f\n", birds[y], places[a],
                    (unsigned long long)gerne_groups_count(groups, y, a),
                    (unsigned long long)gerne_groups_total(groups),
