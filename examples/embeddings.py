@@ -30,7 +30,8 @@ fair = gerne.Classifier(c=0.5, beta=1.0, random_state=0).fit(x[train], bird[trai
 # 3. Accuracy of every group, with intervals; the difference of the two models.
 figures = fair.evaluate(x[test], bird[test], place[test])
 print(gerne.table(figures))
-print(gerne.compare(bird[test], place[test], fair.predict(x[test]), erm.predict(x[test]), text=True))
+print(gerne.compare(bird[test], place[test], fair.predict(x[test]), erm.predict(x[test]),
+                    text=True))
 
 # 4. Keep the model: gerne.load, `gerne predict` and `gerne export --onnx` read the file.
 fair.save(sys.argv[1] if len(sys.argv) > 1 else "birds.safetensors")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence, Sized, Tuple
 
 import numpy as np
 
@@ -123,7 +123,7 @@ def as_real(value: Any, what: str) -> float:
     return float(value)
 
 
-def same_length(n: int, other: Optional[Sequence[Any]], what: str, first: str = "y") -> None:
+def same_length(n: int, other: Optional[Sized], what: str, first: str = "y") -> None:
     """Refuses another number of samples."""
     if other is not None and len(other) != n:
         raise UsageError(f"{first} has {n} samples, {what} has {len(other)}")

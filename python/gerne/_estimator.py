@@ -81,8 +81,8 @@ def check_column_names(estimator: Any, X: Any) -> None:
     elif fitted is not None and names is None:
         warnings.warn(f"X does not have valid feature names, but {kind} was fitted with feature "
                       "names")
-    elif fitted is not None and not np.array_equal(fitted, names):
-        raise UsageError(_difference(fitted.tolist(), names.tolist()))  # type: ignore[union-attr]
+    elif fitted is not None and names is not None and not np.array_equal(fitted, names):
+        raise UsageError(_difference(fitted.tolist(), names.tolist()))
 
 
 def _difference(fitted: List[str], names: List[str]) -> str:
@@ -144,8 +144,8 @@ def _numbers_of(array: np.ndarray) -> np.ndarray:
 def check_width(estimator: Any, X: np.ndarray) -> None:
     """Refuses another number of features than fit had."""
     if X.shape[1] != estimator.n_features_in_:
-        raise UsageError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
-                         f"{estimator.n_features_in_} features as input")
+        raise UsageError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is "
+                         f"expecting {estimator.n_features_in_} features as input")
 
 
 def check_targets(y: Any, n: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Labels of any kind as numbers 0, 1, 2, ... with names."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List
 
 import numpy as np
 
@@ -91,7 +91,7 @@ class Labels:
     ['3', '7']
     """
 
-    def __init__(self, values: Any, what: str, known: Optional[Sequence[Any]] = None) -> None:
+    def __init__(self, values: Any, what: str, known: Any = None) -> None:
         array = as_labels(values, what)
         if known is not None:
             self._encode_as(array, as_labels(known, f"the list of labels of {what}"), what)

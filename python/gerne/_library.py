@@ -15,7 +15,7 @@ from ctypes import (
     c_uint32, c_uint64, c_void_p,
 )
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ._version import __version__
 from .errors import LibraryError
@@ -171,7 +171,7 @@ class Library:
             function.argtypes = arguments
             setattr(self, name, function)
 
-    def __getattr__(self, name: str) -> ctypes._CFuncPtr:  # for type checkers
+    def __getattr__(self, name: str) -> Any:  # for type checkers
         raise AttributeError(name)
 
 

@@ -160,7 +160,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Widths of the hidden layers; one number stands for one layer."""
         if self.hidden is None:
             return []
-        hidden = [self.hidden] if np.ndim(self.hidden) == 0 else list(self.hidden)
+        hidden: List[Any] = [self.hidden] if np.ndim(self.hidden) == 0 else [*self.hidden]
         return [as_int(width, "a width of hidden", 1) for width in hidden]
 
     def _length(self, n: int, batch: int) -> Dict[str, Any]:

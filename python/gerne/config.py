@@ -147,7 +147,3 @@ class Config(Handle):
     def __repr__(self) -> str:
         return f"gerne.Config({self._set!r})"
 
-
-def as_config(source: ConfigSource, settings: Mapping[str, Any]) -> Config:
-    """A Config of its own for one call."""
-    return Config(source, **settings)

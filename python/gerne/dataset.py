@@ -10,7 +10,7 @@ from ._arrays import address, as_array, as_numbers, copy_out, same_length, text_
 from ._calls import Handle, call_document, call_handle
 from ._labels import Labels
 from ._library import Arrays, library
-from .config import ConfigSource, as_config
+from .config import Config, ConfigSource
 from .errors import UsageError
 from .groups import Groups
 
@@ -101,7 +101,7 @@ class Dataset(Handle):
         (400, 4)
         """
         dataset = cls.__new__(cls)
-        with as_config(config, settings) as made, made.used() as pointer:
+        with Config(config, **settings) as made, made.used() as pointer:
             Handle.__init__(dataset, call_handle("dataset_open", pointer))
         return dataset
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ __all__ = ["evaluate", "compare", "table"]
 
 
 def _class_labels(y: Any, pred: Any, probabilities: Optional[np.ndarray],
-                  classes: Optional[Sequence[Any]]) -> np.ndarray:
+                  classes: Any) -> np.ndarray:
     """The labels of the classes, in order: those given, or those that y and pred have, or for
     integers the numbers of the columns."""
     if classes is not None:
@@ -40,7 +40,7 @@ class _Subject:
     """A gerne_predicted, and the arrays that it points to."""
 
     def __init__(self, y: Any, a: Any, pred: Any, probabilities: Any,
-                 classes: Optional[Sequence[Any]], train_counts: Any) -> None:
+                 classes: Any, train_counts: Any) -> None:
         if y is None:
             raise UsageError("y is None: every sample needs a class")
         if pred is None and probabilities is None:
@@ -120,9 +120,11 @@ def compare(y: Any, a: Any, first: Any, second: Any, *, classes: Optional[Sequen
     if classes is None:
         labels = [as_labels(p, name) for name, p in both.items() if not wide[name]]
         columns = [as_array(p, name) for name, p in both.items() if wide[name]]
-        classes = _class_labels(y, np.concatenate(labels) if labels else None,
-                                columns[0] if columns else None, None)
-    subjects = [_Subject(y, a, *((None, p) if wide[name] else (p, None)), classes, train_counts)
+        known = _class_labels(y, np.concatenate(labels) if labels else None,
+                              columns[0] if columns else None, None)
+    else:
+        known = as_labels(classes, "classes")
+    subjects = [_Subject(y, a, *((None, p) if wide[name] else (p, None)), known, train_counts)
                 for name, p in both.items()]
     return call_document("compare", ctypes.byref(subjects[0].struct),
                          ctypes.byref(subjects[1].struct), resamples, text=text)
@@ -157,8 +159,8 @@ def _name(names: Optional[Sequence[Any]], index: int) -> Any:
     return names[index] if names is not None and index < len(names) else index
 
 
-def as_frame(rows: List[dict]) -> Any:
-    """Rows as a pandas.DataFrame if pandas is installed."""
+def as_frame(rows: Any) -> Any:
+    """Rows, or a dict of columns, as a pandas.DataFrame if pandas is installed."""
     try:
         import pandas
     except ImportError:

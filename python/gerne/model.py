@@ -13,7 +13,7 @@ from ._calls import (
     JSON, TEXT, Handle, all_used, call_handle, call_json, context, interruptible, take_text,
 )
 from ._library import Tensor, library
-from .config import ConfigSource, as_config
+from .config import Config, ConfigSource
 from .dataset import Dataset, split_number
 from .errors import UsageError
 from .metrics import as_frame
@@ -42,8 +42,7 @@ class Predictions(NamedTuple):
 
     def table(self) -> Any:
         """A pandas.DataFrame if pandas is installed, else the dict of columns."""
-        frame = as_frame(self.to_dict())  # type: ignore[arg-type]
-        return frame
+        return as_frame(self.to_dict())
 
 
 def labels_of_names(names: List[str]) -> np.ndarray:
@@ -74,7 +73,7 @@ class Model(Handle):
     def __init__(self, path: Union[str, "os.PathLike[str]"], config: ConfigSource = None,
                  **settings: Any) -> None:
         name = as_text(path, "the path of the model")
-        with as_config(config, settings) as made, made.used() as pointer:
+        with Config(config, **settings) as made, made.used() as pointer:
             super().__init__(call_handle("model_open", name, pointer))
         self.path = os.fsdecode(name)
 

@@ -96,5 +96,5 @@ def shown(ctx: Context, progress: ProgressChoice) -> Iterator[None]:
             raise hook.error from None
         raise
     finally:
-        ctx.library.set_progress(ctx.pointer, PROGRESS_FN(), None)
+        ctx.library.set_progress(ctx.pointer, PROGRESS_FN(0), None)
         line.end()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 

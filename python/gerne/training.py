@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional, Union
 
 from ._arrays import as_text
 from ._calls import JSON, all_used, context, interruptible, take_text
-from .config import ConfigSource, as_config
+from .config import Config, ConfigSource
 from .dataset import Dataset
 from .errors import UsageError
 from .progress import ProgressChoice, shown
@@ -53,7 +53,7 @@ def train(config: ConfigSource = None, dataset: Optional[Dataset] = None, *,
     ('gerne', True)
     """
     check_dataset(dataset)
-    with as_config(config, settings) as made, all_used(config=made, dataset=dataset) as used:
+    with Config(config, **settings) as made, all_used(config=made, dataset=dataset) as used:
         return _run("train", used["config"], used["dataset"], progress)
 
 

@@ -97,8 +97,8 @@ class Learning(unittest.TestCase):
         self.assertEqual(model.results_["pseudo"]["t"], 0.1)
 
     def test_without_scikit_learn(self):
-        result = subprocess.run([sys.executable, "-B", "-c", WITHOUT], capture_output=True, text=True,
-                                env={**os.environ, "PYTHONPATH": str(support.PACKAGE)})
+        result = subprocess.run([sys.executable, "-B", "-c", WITHOUT], capture_output=True,
+                                text=True, env={**os.environ, "PYTHONPATH": str(support.PACKAGE)})
         self.assertEqual(result.stdout, "fine\n", result.stderr)
 
 

@@ -130,7 +130,8 @@ class Agreement(unittest.TestCase):
         kinds = {"gerne_predicted": _library.Predicted, "gerne_arrays": _library.Arrays,
                  "gerne_sampler_options": _library.SamplerOptions, "gerne_tensor": _library.Tensor,
                  "gerne_progress": _library.Progress}
-        lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <gerne.h>", "int main(void) {"]
+        lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <gerne.h>",
+                 "int main(void) {"]
         expected = []
         for name, kind in kinds.items():
             lines.append(f'printf("%zu\\n", sizeof(struct {name}));')

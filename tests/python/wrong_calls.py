@@ -90,7 +90,8 @@ def calls(folder):
         yield f"Sampler(beta={value!r})", lambda v=value: gerne.Sampler(groups, per_group=2, beta=v)
         yield f"Sampler(seed={value!r})", lambda v=value: gerne.Sampler(groups, per_group=2, seed=v)
         yield f"draw({value!r})", lambda v=value: gerne.Sampler(groups, per_group=2).draw(v)
-        yield f"compare(resamples={value!r})", lambda v=value: gerne.compare(Y, A, Y, Y, resamples=v)
+        yield f"compare(resamples={value!r})", lambda v=value: gerne.compare(
+            Y, A, Y, Y, resamples=v)
         if value is not None:
             yield f"bounds(beta={value!r})", lambda v=value: gerne.bounds(groups, beta=v)
             yield f"Sampler(batch={value!r})", lambda v=value: gerne.Sampler(groups, batch=v)
@@ -171,7 +172,8 @@ def calls(folder):
     yield "key None", lambda: gerne.Config()[None]
     yield "unknown key", lambda: gerne.Config()["no.such.key"]
     yield "wrong value", lambda: gerne.Config({"train.lr": "fast"})["train.lr"]
-    for settings in ({"method.name": "nothing"}, {"train.epochs": -1}, {"train.lr": [1, 2]}, {"train.lr": NAN}, {"train.lr": True}, {"model.arch": "resnet18"},
+    for settings in ({"method.name": "nothing"}, {"train.epochs": -1}, {"train.lr": [1, 2]},
+                     {"train.lr": NAN}, {"train.lr": True}, {"model.arch": "resnet18"},
                      {"method.c": 2}, {"method.beta": 101}, {"select.metric": "x"},
                      {"train.batch": 10 ** 9}, {"threads": -1}, {"data.file": "x.npz"},
                      {"model.hidden": [0], "model.arch": "mlp"}, {"data.format": "images"}):
@@ -260,8 +262,8 @@ def report():
                 result = call()
                 outcome = {"returned": repr(result)[:100]}
             except Exception as error:
-                outcome = {"type": type(error).__name__, "ours": isinstance(error, gerne.GerneError),
-                           "text": str(error)}
+                outcome = {"type": type(error).__name__, "text": str(error),
+                           "ours": isinstance(error, gerne.GerneError)}
             print(json.dumps({"call": name[:120], **outcome}), flush=True)
     print(json.dumps("end"))
 
