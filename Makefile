@@ -43,6 +43,13 @@ bench: all ## measure speed beside PyTorch (needs python3-torch for its side)
 install: all ## install under PREFIX (and DESTDIR)
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
+deb: all ## pack Debian packages into dist/
+	@cd $(BUILD) && cpack -B $(CURDIR)/$(BUILD)/packages > packages.log 2>&1 || (cat packages.log; exit 1)
+	@mkdir -p dist && mv $(BUILD)/packages/*.deb dist && ls dist/*.deb
+
+dist: ## pack the source of the last commit into dist/, reproducibly
+	@scripts/make-dist
+
 clean: ## remove the builds
 	@rm -rf build build-* compile_commands.json
 
@@ -50,4 +57,4 @@ help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 	@echo "SAN=address builds with ASan+UBSan, CC=clang with clang, DEV=1 makes warnings errors."
 
-.PHONY: all configure deps demo test quick check valgrind docs bench install clean help
+.PHONY: all configure deps demo test quick check valgrind docs bench install deb dist clean help

@@ -570,6 +570,20 @@ GERNE_API GERNE_CHECKED gerne_status gerne_model_read(gerne_ctx *ctx, const gern
                                                       const char *name, float *values,
                                                       size_t count);
 
+/* Files for other programs, as 'gerne export' writes them; NULL: none. Files appear only when they
+ * are complete. */
+typedef struct gerne_export_options {
+    size_t size;             /* sizeof(gerne_export_options) */
+    const char *onnx;        /* the network from samples to probabilities */
+    const char *safetensors; /* the weights, with the names of PyTorch's libraries */
+    bool fp16;               /* store half-precision weights */
+    bool features;           /* the ONNX file also gives what the body does */
+    bool overwrite;          /* existing files; by default they are refused */
+} gerne_export_options;
+
+GERNE_API GERNE_CHECKED gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
+                                                        const gerne_export_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-/* embeddings.c - embeddings in; audit, training, the table of groups and a model to keep out.
+/* embeddings.c - embeddings in; audit, training, the table of groups and an ONNX file out.
  *
  *     cc embeddings.c $(pkg-config --cflags --libs gerne)
  */
@@ -77,6 +77,8 @@ int main(void)
     show(text);
     printf("worst group: y=%u, a=%u, %.1f %%\n", metrics.worst_y, metrics.worst_a,
            100 * metrics.wga);
+    const gerne_export_options files = {.size = sizeof files, .onnx = "birds.onnx"};
+    check(ctx, gerne_model_export(ctx, model, &files));
     gerne_model_close(model);
     gerne_config_close(config);
     gerne_dataset_close(data);

@@ -6,6 +6,7 @@
 #include "api/api.h"
 #include "api/handles.h"
 #include "nn/weights.h"
+#include "train/export.h"
 
 static gerne_status open_model(gerne_ctx *ctx, const char *path, const gerne_config *config,
                                gerne_model *model)
@@ -96,6 +97,30 @@ gerne_status gerne_model_metadata(gerne_ctx *ctx, const gerne_model *model, char
         json_object_set_new(object, key, json_string(gn_weights_metadata(weights, key)));
     }
     return gn_give_json(ctx, object, json);
+}
+
+/* ---- files for others ---- */
+
+gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
+                                const gerne_export_options *options)
+{
+    gerne_export_options given;
+    gn_export_options files = {0};
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, model);
+    GN_NEEDS(ctx, options);
+    GN_TRY(gn_take_struct(ctx, "gerne_export_options", options, &given, sizeof given));
+    GN_TRY(gn_options_default(ctx, gn_config_arena(model->config), gn_export_option_table,
+                              gn_export_option_count, &files));
+    files.onnx = given.onnx;
+    files.safetensors = given.safetensors;
+    files.precision = given.fp16 ? GN_EXPORT_FP16 : GN_EXPORT_FP32;
+    files.features = given.features;
+    files.overwrite = given.overwrite;
+    pthread_mutex_lock(&model->lock);
+    gerne_status status = gn_export(ctx, model->model, &files, NULL);
+    pthread_mutex_unlock(&model->lock);
+    return status;
 }
 
 /* ---- tensors ---- */

@@ -145,6 +145,7 @@ extern const gn_command gn_command_bounds;
 extern const gn_command gn_command_completion;
 extern const gn_command gn_command_data;
 extern const gn_command gn_command_eval;
+extern const gn_command gn_command_export;
 extern const gn_command gn_command_help;
 extern const gn_command gn_command_methods;
 extern const gn_command gn_command_models;

@@ -10,6 +10,7 @@ const gn_command *const gn_commands[] = {
     &gn_command_tune,
     &gn_command_eval,
     &gn_command_predict,
+    &gn_command_export,
     &gn_command_report,
     &gn_command_reproduce,
     &gn_command_methods,

@@ -79,6 +79,16 @@ gerne_status gn_option_label(gerne_ctx *ctx, const char *section, const gn_optio
                        option->type == GN_CHOICE ? option->choices : value_word(option));
 }
 
+/* "arch a|b|c" -> "; with arch a, b or c" */
+static gerne_status print_condition(gerne_ctx *ctx, const char *when, gn_text *out)
+{
+    GN_TRY(gn_text_add(ctx, out, "; with "));
+    for (const char *bar; (bar = strchr(when, '|')); when = bar + 1)
+        GN_TRY(gn_text_add(ctx, out, "%.*s%s", (int)(bar - when), when,
+                           strchr(bar + 1, '|') ? ", " : " or "));
+    return gn_text_add(ctx, out, "%s", when);
+}
+
 gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_text *out)
 {
     GN_TRY(gn_text_add(ctx, out, "%s", option->help));
@@ -88,7 +98,7 @@ gerne_status gn_option_description(gerne_ctx *ctx, const gn_option *option, gn_t
     if (option->fallback && option->fallback[0] && !off)
         GN_TRY(gn_text_add(ctx, out, "; default %s", option->fallback));
     if (option->when)
-        GN_TRY(gn_text_add(ctx, out, "; with %s", option->when));
+        GN_TRY(print_condition(ctx, option->when, out));
     if (option->flags & GN_REQUIRED)
         GN_TRY(gn_text_add(ctx, out, "; required"));
     if (option->flags & GN_TUNABLE)

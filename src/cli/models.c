@@ -54,7 +54,7 @@ static gn_sample_shape texts_of(int64_t tokens)
 
 static gn_sample_shape usual_shape(const gn_architecture *a)
 {
-    if (a == &gn_resnet20_architecture)
+    if (a == &gn_resnet20_architecture || a == &gn_convnet3_architecture)
         return gn_pixels_shape(3, 32, 32);
     if (a->wants_tokens)
         return texts_of(128);

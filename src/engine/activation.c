@@ -38,10 +38,18 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[0], dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const activation_options *options = node->options;
+    out->kind = GN_OP_ACTIVATION;
+    out->activation = options->activation;
+}
+
 static const gn_layer activation_layer = {
     .name = "activation",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_activate(gn_graph *graph, gn_value input, gn_activation activation)

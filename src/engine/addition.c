@@ -31,10 +31,18 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[1], dy);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const addition_options *options = node->options;
+    out->kind = GN_OP_ADDITION;
+    out->relu = options->relu;
+}
+
 static const gn_layer addition_layer = {
     .name = "addition",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 static gn_value add(gn_graph *graph, gn_value a, gn_value b, addition_options options)

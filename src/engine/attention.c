@@ -320,10 +320,18 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[0], dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const attention_options *options = node->options;
+    out->kind = GN_OP_ATTENTION;
+    out->heads = options->heads;
+}
+
 static const gn_layer attention_layer = {
     .name = "attention",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_attention(gn_graph *graph, gn_value joined, int64_t heads, const gn_sequence *sequence)

@@ -46,10 +46,17 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return GERNE_OK;
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    (void)node;
+    out->kind = GN_OP_CONCATENATION;
+}
+
 static const gn_layer concatenation_layer = {
     .name = "concatenation",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_concatenate(gn_graph *graph, gn_value a, gn_value b)

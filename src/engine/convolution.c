@@ -158,11 +158,21 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_wants_gradient(c, node->inputs[0]) ? input_gradient(c, node, &s, dy) : GERNE_OK;
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const gn_convolution *options = node->options;
+    out->kind = GN_OP_CONVOLUTION;
+    out->kernel = options->kernel;
+    out->stride = options->stride;
+    out->padding = options->padding;
+}
+
 static const gn_layer convolution_layer = {
     .name = "convolution",
     .choose_weights = choose_weights,
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_convolve(gn_graph *graph, gn_value input, const char *name,

@@ -106,10 +106,17 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return give_dropped(c, node, node->inputs[0], dy);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    (void)node;
+    out->kind = GN_OP_DROPOUT;
+}
+
 static const gn_layer dropout_layer = {
     .name = "dropout",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 static gerne_status forward_added(gn_compiler *c, const gn_node *node)
@@ -154,6 +161,7 @@ static const gn_layer added_layer = {
     .name = "addition with dropout",
     .forward = forward_added,
     .backward = backward_added,
+    .describe = describe_operation,
 };
 
 gn_value gn_dropout(gn_graph *graph, gn_value input, const gn_sequence *sequence)

@@ -111,10 +111,17 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
                                     node->parameter_count);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    (void)node;
+    out->kind = GN_OP_EMBEDDING;
+}
+
 static const gn_layer embedding_layer = {
     .name = "embedding",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_embed(gn_graph *graph, gn_value tokens, gn_value spans, const gn_embedding *e)

@@ -3,20 +3,22 @@
 #define GN_ENGINE_INTERNAL_H
 
 #include "engine/kernels.h"
+#include "engine/operations.h"
 
 /* ---- graph ---- */
 
 typedef struct gn_compiler gn_compiler;
 
 /* A kind of layer. choose_weights replaces the plain description of its first parameter by one that
- * the kernels like; forward and backward append calls to the program. Adding a kind: one file with
- * one of these, and a builder call. */
+ * the kernels like; forward and backward append calls to the program; describe says to readers of
+ * the graph what is computed. Adding a kind: one file with one of these, and a builder call. */
 typedef struct gn_layer {
     const char *name;
     gerne_status (*choose_weights)(gn_maker *maker, const gn_node *node,
                                    const gn_description **weights); /* may be NULL */
     gerne_status (*forward)(gn_compiler *c, const gn_node *node);
     gerne_status (*backward)(gn_compiler *c, const gn_node *node);
+    void (*describe)(const gn_node *node, gn_operation *out); /* its kind, and what belongs to it */
 } gn_layer;
 
 enum { GN_INPUTS_MAX = 2, GN_OWNED_MAX = 6 };

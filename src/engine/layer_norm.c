@@ -56,10 +56,18 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[0], dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const norm_options *options = node->options;
+    out->kind = GN_OP_LAYER_NORM;
+    out->epsilon = options->epsilon;
+}
+
 static const gn_layer layer_norm_layer = {
     .name = "layer normalization",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_layer_norm(gn_graph *graph, gn_value input, const char *name, double epsilon)

@@ -141,11 +141,20 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
                                                  : GERNE_OK;
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const linear_options *options = node->options;
+    out->kind = GN_OP_LINEAR;
+    out->joined = options->bias;
+    out->relu = options->relu;
+}
+
 static const gn_layer linear_layer = {
     .name = "linear",
     .choose_weights = choose_weights,
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 static gn_value add_linear(gn_graph *graph, gn_value input, int64_t outputs,

@@ -81,10 +81,19 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[0], dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const gn_normalization *options = node->options;
+    out->kind = GN_OP_BATCH_NORM;
+    out->epsilon = (double)options->epsilon;
+    out->relu = options->relu;
+}
+
 static const gn_layer normalization_layer = {
     .name = "normalization",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_batch_norm(gn_graph *graph, gn_value input, const char *name, bool relu)

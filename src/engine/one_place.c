@@ -107,16 +107,24 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, options->sequence, dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const place_options *options = node->options;
+    out->kind = options->mean ? GN_OP_MEAN_PLACE : GN_OP_FIRST_PLACE;
+}
+
 static const gn_layer first_layer = {
     .name = "first place",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 static const gn_layer mean_layer = {
     .name = "mean of the places",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 static gn_value add_place(gn_graph *graph, gn_value input, gn_value spans, const gn_layer *layer)

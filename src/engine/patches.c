@@ -110,10 +110,17 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[0], dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    (void)node;
+    out->kind = GN_OP_PATCHES;
+}
+
 static const gn_layer patch_layer = {
     .name = "patches",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_patch_sequence(gn_graph *graph, gn_value image, const gn_patches *names)

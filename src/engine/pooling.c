@@ -57,10 +57,20 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     return gn_give_gradient(c, node->inputs[0], dx);
 }
 
+static void describe_operation(const gn_node *node, gn_operation *out)
+{
+    const gn_pooling *options = node->options;
+    out->kind = options->mean ? GN_OP_AVERAGE : GN_OP_MAX_POOL;
+    out->kernel = options->window.kernel[0];
+    out->stride = options->window.strides[0];
+    out->padding = options->window.before[0];
+}
+
 static const gn_layer pooling_layer = {
     .name = "pooling",
     .forward = forward,
     .backward = backward,
+    .describe = describe_operation,
 };
 
 gn_value gn_max_pool(gn_graph *graph, gn_value input, int64_t kernel, int64_t stride,

@@ -23,7 +23,9 @@ static const gn_option options[] = {
      .flags = GN_OPEN_MIN | GN_OPEN_MAX,
      .help = "share of the training split that is kept for the second stage"},
     {"refit_lr", GN_REAL, offsetof(afr_options, refit_lr), .fallback = "0.01", .min = 0, .max = 100,
-     .flags = GN_TUNABLE | GN_OPEN_MIN, .help = "learning rate of the second stage"},
+     .flags = GN_TUNABLE,
+     .help = "learning rate of the second stage; 0: two over the largest curvature of its loss, "
+             "which suits features of any scale"},
     {"refit_steps", GN_INT, offsetof(afr_options, refit_steps), .fallback = "500", .min = 1,
      .max = 1000000, .help = "steps of the second stage, each over all its samples"},
 };
@@ -37,6 +39,7 @@ typedef struct afr_state {
     float *weights;
     gn_linear_head head;
     gn_afr_scratch scratch;
+    double lr;
 } afr_state;
 
 void gn_afr_weights(const float *probabilities, const int32_t *y, size_t n, size_t classes,
@@ -54,6 +57,49 @@ void gn_afr_weights(const float *probabilities, const int32_t *y, size_t n, size
     }
     for (size_t i = 0; i < n; i++)
         weights[i] = (float)((double)weights[i] / sum);
+}
+
+/* One step of the power method: out = sum_i weights[i] <x_i, v> x_i with a 1 after each x_i, for
+ * the bias; returns its length, and makes out of length 1. */
+static double power_step(const gn_featured *samples, const float *weights, const double *v,
+                         double *out)
+{
+    size_t width = samples->width;
+    double length = 0;
+    memset(out, 0, (width + 1) * sizeof *out);
+    for (size_t i = 0; i < samples->n; i++) {
+        const float *x = samples->x + i * width;
+        double product = v[width];
+        for (size_t j = 0; j < width; j++)
+            product += (double)x[j] * v[j];
+        product *= (double)weights[i];
+        for (size_t j = 0; j < width; j++)
+            out[j] += product * (double)x[j];
+        out[width] += product;
+    }
+    for (size_t j = 0; j <= width; j++)
+        length += out[j] * out[j];
+    length = sqrt(length);
+    for (size_t j = 0; length > 0 && j <= width; j++)
+        out[j] /= length;
+    return length;
+}
+
+double gn_afr_curvature(const gn_featured *samples, const float *weights, double lambda,
+                        double *scratch)
+{
+    enum { ROUNDS = 20 };
+    double *v = scratch, *next = scratch + samples->width + 1, largest = 0;
+    for (size_t j = 0; j <= samples->width; j++)
+        v[j] = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        largest = power_step(samples, weights, v, next);
+        double *swap = v;
+        v = next;
+        next = swap;
+    }
+    /* A softmax bends at most by a half; the column of the bias alone gives 1. */
+    return fmax(largest, 1) / 2 + 2 * lambda;
 }
 
 /* lambda |x - anchor|^2, whose gradient is added; returns it. */
@@ -223,10 +269,12 @@ static gerne_status finish(gn_run *run)
 /* Features of those held out, when the second stage takes its first step in this process. */
 static gerne_status infer(gn_run *run)
 {
+    const afr_options *given = run->options;
     afr_state *state = run->state;
     size_t classes = run->classes, width = run->width, count = 0;
     float *x;
     int32_t *y;
+    double *vectors;
     GN_TRY(gn_run_alloc(run, run->n * width, sizeof *x, &x));
     GN_TRY(gn_run_alloc(run, run->n, sizeof *y, &y));
     GN_TRY(gn_run_alloc(run, run->n, sizeof(float), &state->weights));
@@ -238,6 +286,10 @@ static gerne_status infer(gn_run *run)
             y[count++] = run->y[i];
         }
     state->samples = (gn_featured){x, y, count, width, classes};
+    GN_TRY(gn_run_alloc(run, 2 * (width + 1), sizeof *vectors, &vectors));
+    state->lr = given->refit_lr > 0
+                    ? given->refit_lr
+                    : 2 / gn_afr_curvature(&state->samples, state->weights, given->lambda, vectors);
     gn_afr_scratch *scratch = &state->scratch;
     GN_TRY(gn_run_alloc(run, classes * width, sizeof(float), &state->head.weights));
     GN_TRY(gn_run_alloc(run, classes, sizeof(float), &state->head.bias));
@@ -259,7 +311,8 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     GN_TRY(gn_run_get_head(run, 0, state->head.weights, state->head.bias));
     gn_run_log(run, "loss",
                gn_afr_step(&state->samples, state->weights, &state->anchor, given->lambda,
-                           given->refit_lr, &state->head, &state->scratch));
+                           state->lr, &state->head, &state->scratch));
+    gn_run_log(run, "refit_lr", state->lr);
     return gn_run_set_head(run, 0, state->head.weights, state->head.bias);
 }
 

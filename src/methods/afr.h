@@ -20,4 +20,11 @@ double gn_afr_step(const gn_featured *samples, const float *weights, const gn_li
                    double lambda, double lr, const gn_linear_head *head,
                    const gn_afr_scratch *scratch);
 
+/* An upper bound of the curvature of that objective: half the largest eigenvalue of
+ * sum_i weights[i] x_i x_i^T, with a 1 after each x_i for the bias, by the power method, plus
+ * 2 lambda. Steps of 1 / curvature never overshoot, whatever the scale of the features. weights sum
+ * to 1; scratch [2 (width + 1)]. */
+double gn_afr_curvature(const gn_featured *samples, const float *weights, double lambda,
+                        double *scratch);
+
 #endif

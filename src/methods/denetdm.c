@@ -62,7 +62,8 @@ typedef struct denetdm_options {
 
 static const gn_option options[] = {
     {"shallow", GN_TEXT, offsetof(denetdm_options, shallow),
-     .help = "network of the shallow body; as model.arch when not given"},
+     .help = "network of the shallow body (default: mlp beside an mlp, convnet3 beside networks of "
+             "64 features, convnet4 beside those of 512)"},
     {"shallow_hidden", GN_INTS, offsetof(denetdm_options, shallow_hidden), .fallback = "100,100",
      .min = 1, .max = 1e6, .help = "widths of the shallow body's hidden layers (mlp)"},
     {"deep", GN_TEXT, offsetof(denetdm_options, deep),
@@ -95,20 +96,42 @@ typedef struct denetdm_state {
     float *losses, *distillation; /* [batch] */
 } denetdm_state;
 
+/* A body that starts from scratch, so statistics that model.weights lets one freeze would be those
+ * of nothing. */
 static gn_model_options body_of(const gn_run *run, const char *arch, gn_ints hidden)
 {
     gn_model_options model = *run->model;
     model.arch = arch ? arch : model.arch;
     model.hidden = hidden;
     model.weights = NULL;
+    if (model.bn == GN_BN_FROZEN)
+        model.bn = GN_BN_CONCAT;
     return model;
+}
+
+static gn_model_options shallow_of(const gn_run *run)
+{
+    static const struct {
+        const char *network, *shallow;
+    } usual[] = {{"resnet20", "convnet3"}, {"resnet18", "convnet4"}, {"resnet34", "convnet4"}};
+    const denetdm_options *given = run->options;
+    const char *arch = given->shallow;
+    for (size_t i = 0; !arch && i < sizeof usual / sizeof usual[0]; i++)
+        if (strcmp(run->model->arch, usual[i].network) == 0)
+            arch = usual[i].shallow;
+    return body_of(run, arch, given->shallow_hidden);
+}
+
+static gn_model_options deep_of(const gn_run *run)
+{
+    const denetdm_options *given = run->options;
+    return body_of(run, given->deep, given->deep_hidden);
 }
 
 static int stages(const gn_run *run, gn_stage *list)
 {
     const denetdm_options *given = run->options;
-    gn_model_options shallow = body_of(run, given->shallow, given->shallow_hidden);
-    gn_model_options deep = body_of(run, given->deep, given->deep_hidden);
+    gn_model_options shallow = shallow_of(run), deep = deep_of(run);
     deep.freeze = "head"; /* it has no part in the sum */
     list[0] = (gn_stage){.name = "pair",
                          .lr_factor = 1,
@@ -131,13 +154,15 @@ static int stages(const gn_run *run, gn_stage *list)
 /* Features are added, so all three bodies have to be of one width. */
 static gerne_status check(gn_run *run)
 {
-    const denetdm_options *given = run->options;
-    gn_model_options shallow = body_of(run, given->shallow, given->shallow_hidden);
-    gn_model_options deep = body_of(run, given->deep, given->deep_hidden);
+    gn_model_options shallow = shallow_of(run), deep = deep_of(run);
     size_t widths[3];
     GN_TRY(gn_bodies_check(run));
     GN_TRY(gn_run_model_width(run, run->model, &widths[0]));
-    GN_TRY(gn_run_model_width(run, &shallow, &widths[1]));
+    gerne_status status = gn_run_model_width(run, &shallow, &widths[1]);
+    if (status != GERNE_OK) {
+        gn_hint(run->ctx, "choose another network for the shallow body with --method.shallow");
+        return status;
+    }
     GN_TRY(gn_run_model_width(run, &deep, &widths[2]));
     if (widths[0] == widths[1] && widths[0] == widths[2])
         return GERNE_OK;

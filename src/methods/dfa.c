@@ -255,9 +255,11 @@ static const char description[] =
     "    L      = L_dis, and L_dis + lambda_swap L_swap after swap_share of all steps\n"
     "    z'_b, y': of another sample of the batch;  prediction: argmax C_i[z_i; z_b]\n\n"
     "w and GCE are those of lff, with rho the decay of the running means and q the exponent. From "
-    "the first swap on the learning rate is multiplied by lr_gamma every lr_share of all steps. It "
-    "assumes that the shortcut is learned faster than the class. Attributes are not used in "
-    "training. Use it when no attributes are known and the body is trained (model.freeze none).";
+    "the first swap on the learning rate is multiplied by lr_gamma every lr_share of all steps, on "
+    "top of train.schedule: leave that constant, or set lr_gamma 1, as both together stop training "
+    "early. It assumes that the shortcut is learned faster than the class. Attributes are not used "
+    "in training. Use it when no attributes are known and the body is trained (model.freeze "
+    "none).";
 
 const gn_method gn_method_dfa = {
     .name = "dfa",

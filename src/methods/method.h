@@ -278,6 +278,11 @@ GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *groupi
 GERNE_CHECKED gerne_status gn_run_val_cells(gn_run *run, gn_val_cells kind, const int32_t *values,
                                             uint32_t count);
 
+/* Until the end of the stage evaluations judge these samples of the validation split alone: a
+ * method that trains on some of them has to select by others. judged [its samples]. Called by
+ * start, so again after a resume. */
+GERNE_CHECKED gerne_status gn_run_judge_on(gn_run *run, const bool *judged);
+
 typedef enum gn_sample_set { GN_SET_TRAIN, GN_SET_VALIDATION } gn_sample_set;
 
 /* The labels of a split: a is what the method may see of the attributes (0 when they are unknown).

@@ -29,10 +29,13 @@ static const gn_option options[] = {
      .help = "early_stop: when the early checkpoint is taken, as a share of the first stage"},
     {"dropout", GN_REAL, offsetof(self_options, dropout), .fallback = "0.5", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX, .help = "dropout: share of features dropped"},
-    {"points", GN_INT, offsetof(self_options, points), .fallback = "20", .min = 1, .max = 1000000,
-     .flags = GN_TUNABLE, .help = "samples to fine-tune on"},
-    {"refit_lr", GN_REAL, offsetof(self_options, refit_lr), .fallback = "0.001", .min = 0,
-     .max = 100, .flags = GN_TUNABLE | GN_OPEN_MIN, .help = "learning rate of fine-tuning"},
+    {"points", GN_INT, offsetof(self_options, points), .fallback = "0", .min = 0, .max = 1000000,
+     .flags = GN_TUNABLE,
+     .help = "samples to fine-tune on (the paper tries 20, 100 and 500); 0: 50 for each class, but "
+             "at most half of those that it may choose from"},
+    {"refit_lr", GN_REAL, offsetof(self_options, refit_lr), .fallback = "0", .min = 0, .max = 100,
+     .flags = GN_TUNABLE,
+     .help = "learning rate of fine-tuning (the paper tries 0.0001 to 0.01); 0: train.lr"},
     {"refit_steps", GN_INT, offsetof(self_options, refit_steps), .fallback = "250", .min = 1,
      .max = 1000000, .help = "steps of fine-tuning"},
     {"refit_epochs", GN_REAL, offsetof(self_options, refit_epochs), .fallback = "100", .min = 0,
@@ -145,7 +148,18 @@ static gerne_status make_pool(gn_run *run, const uint32_t *items, size_t count)
     return GERNE_OK;
 }
 
-/* The half of the validation split that the head is trained on, and its best samples. */
+/* How many of so many samples the head is fine-tuned on. */
+static size_t points_of(const gn_run *run, size_t count)
+{
+    const self_options *given = run->options;
+    size_t usual = 50 * (size_t)run->classes, most = count > 1 ? count / 2 : count;
+    if (given->points)
+        return (size_t)given->points < count ? (size_t)given->points : count;
+    return usual < most ? usual : most;
+}
+
+/* The half of the validation split that the head is trained on, and its best samples. The other
+ * half selects. */
 static gerne_status choose_samples(gn_run *run)
 {
     const self_options *given = run->options;
@@ -163,9 +177,12 @@ static gerne_status choose_samples(gn_run *run)
         if (half[i])
             items[count++] = (uint32_t)i;
     run->epoch_samples = count;
+    for (size_t i = 0; i < run->n; i++)
+        half[i] = !half[i];
+    GN_TRY(gn_run_judge_on(run, half));
     if (given->variant != CLASS_BALANCED) {
         gn_highest_first(state->scores, items, count);
-        count = (size_t)given->points < count ? (size_t)given->points : count;
+        count = points_of(run, count);
     }
     if (count == 0)
         return gn_fail(run->ctx, GERNE_EUSAGE, "half of the validation split has no samples");
@@ -267,8 +284,8 @@ static const char description[] =
     "for refit_steps at refit_lr. Variant class_balanced trains a fresh head on the whole half "
     "instead, for refit_epochs at the learning rate of the run. It assumes that ERM learns useful "
     "features for all groups and changes its mind on the rare ones. Use it when no attributes are "
-    "known: it needs labels in validation, but no attributes. Checkpoints are selected on the "
-    "whole validation split.";
+    "known: it needs labels in validation, but no attributes. The other half of the validation "
+    "split selects the checkpoint.";
 
 const gn_method gn_method_self = {
     .name = "self",

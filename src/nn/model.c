@@ -7,7 +7,7 @@
 
 /* auto stands for any of them until the data is known. */
 #define MLP        "arch auto|mlp"
-#define RESNET     "arch auto|resnet18|resnet34|resnet50|resnet20"
+#define NORMALIZED "arch auto|resnet18|resnet34|resnet50|resnet20|convnet3|convnet4"
 #define BOTTLENECK "arch resnet50"
 #define STEMMED    "arch auto|resnet18|resnet34|resnet50"
 #define ENCODER    "arch auto|bert|vit"
@@ -37,7 +37,7 @@ const gn_option gn_model_option_table[] = {
      .help = "part of the network that is not trained: none, body, head, or the body up to a "
              "layer such as layer3 or encoder.layer.7"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
-     .when = RESNET, .flags = GN_LENIENT,
+     .when = NORMALIZED, .flags = GN_LENIENT,
      .help = "BatchNorm statistics in training: of each of two batches (separate), of "
              "both together (concat), or the running ones, fixed (frozen); auto: "
              "concat from scratch, frozen with model.weights"},
@@ -82,9 +82,17 @@ gn_freeze gn_model_freeze(const gn_model_options *o)
 }
 
 const gn_architecture *const gn_architectures[] = {
-    &gn_linear_architecture,   &gn_mlp_architecture,      &gn_resnet18_architecture,
-    &gn_resnet34_architecture, &gn_resnet50_architecture, &gn_resnet20_architecture,
-    &gn_bert_architecture,     &gn_vit_architecture,      NULL,
+    &gn_linear_architecture,
+    &gn_mlp_architecture,
+    &gn_resnet18_architecture,
+    &gn_resnet34_architecture,
+    &gn_resnet50_architecture,
+    &gn_resnet20_architecture,
+    &gn_convnet3_architecture,
+    &gn_convnet4_architecture,
+    &gn_bert_architecture,
+    &gn_vit_architecture,
+    NULL,
 };
 
 gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name, const gn_architecture **out)

@@ -64,7 +64,7 @@ typedef struct gn_architecture {
     int (*layers_before_head)(const gn_model_options *options); /* NULL: the head has a name */
     const char *head;                                           /* NULL: "fc" */
     const char *prefix; /* of the names of all layers of the body; or NULL */
-    /* Fills options->transformer for these samples; NULL: the options are complete. */
+    /* Completes the options for these samples, or refuses them; NULL: there is nothing to do. */
     gerne_status (*settle)(gerne_ctx *ctx, gn_model_options *options, const gn_sample_shape *shape);
     /* Files of the field: other names of a tensor, one after the other (false: there are no more),
      * and tensors that are passed over. NULL: none. */
@@ -95,6 +95,7 @@ GERNE_CHECKED gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name
 extern const gn_architecture gn_linear_architecture, gn_mlp_architecture;
 extern const gn_architecture gn_resnet18_architecture, gn_resnet34_architecture,
     gn_resnet50_architecture, gn_resnet20_architecture;
+extern const gn_architecture gn_convnet3_architecture, gn_convnet4_architecture;
 extern const gn_architecture gn_bert_architecture, gn_vit_architecture;
 
 #endif

@@ -281,6 +281,11 @@ gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *n, uint64_t seed)
 
 /* ---- what it is ---- */
 
+const gn_graph *gn_network_graph(const gn_network *n, int which)
+{
+    return n->graphs[which];
+}
+
 gn_store *gn_network_store(const gn_network *n)
 {
     return n->store;

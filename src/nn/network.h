@@ -23,6 +23,9 @@ GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           int64_t classes, int64_t batch, gn_network **out);
 void gn_network_close(gn_network *network);
 
+/* What the body or the head computes, for exporters. Borrowed. */
+const gn_graph *gn_network_graph(const gn_network *network, int which);
+
 #pragma GCC visibility push(default) /* what plug-ins may call */
 
 /* Fresh weights: a function of the seed and of the parameter's place. Masks of model.dropout follow

@@ -10,7 +10,7 @@
 GERNE_CHECKED gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *path,
                                            gn_match *match);
 
-/* Writes all weights and running statistics as F32 or BF16. */
+/* Writes all weights and running statistics as F32, F16 or BF16. */
 GERNE_CHECKED gerne_status gn_network_save(gerne_ctx *ctx, gn_network *network, const char *path,
                                            gn_weight_type type, const gn_metadata *metadata,
                                            size_t metadata_count);

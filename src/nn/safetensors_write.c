@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 4096, HEADER_ALIGNMENT = 8 };
+enum { HEADER_ALIGNMENT = 8 };
 
 static gerne_status no_json(gerne_ctx *ctx)
 {
@@ -97,52 +97,19 @@ static gerne_status make_header(gerne_ctx *ctx, gn_weight_type type, const gn_we
     return status;
 }
 
-static void store(unsigned char *at, uint64_t value, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        at[i] = (unsigned char)(value >> 8 * i);
-}
-
-/* To nearest, ties to even; a NaN stays one, and quiet. */
-static uint32_t bf16_of(uint32_t bits)
-{
-    if ((bits & 0x7fffffff) > 0x7f800000)
-        return bits >> 16 | 0x40;
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
-static gerne_status write_values(gn_writer *writer, gn_weight_type type, const float *values,
-                                 size_t count)
-{
-    unsigned char block[BLOCK * sizeof(float)];
-    size_t size = gn_weight_type_size(type);
-    for (size_t done = 0; done < count;) {
-        size_t now = BLOCK;
-        if (count - done < now)
-            now = count - done;
-        for (size_t i = 0; i < now; i++) {
-            uint32_t bits;
-            memcpy(&bits, &values[done + i], sizeof bits);
-            store(block + i * size, type == GN_WEIGHT_BF16 ? bf16_of(bits) : bits, size);
-        }
-        GN_TRY(gn_write(writer, block, now * size));
-        done += now;
-    }
-    return GERNE_OK;
-}
-
-static gerne_status write_all(gn_writer *writer, gn_weight_type type, const gn_text *header,
-                              const gn_weight_out *tensors, size_t count)
+static gerne_status write_all(gerne_ctx *ctx, gn_writer *writer, gn_weight_type type,
+                              const gn_text *header, const gn_weight_out *tensors, size_t count)
 {
     unsigned char length[8];
-    store(length, header->size, sizeof length);
+    gn_weight_store(length, header->size, sizeof length);
     GN_TRY(gn_write(writer, length, sizeof length));
     GN_TRY(gn_write(writer, header->bytes, header->size));
     for (size_t i = 0; i < count; i++) {
         size_t items = 1;
         for (size_t d = 0; d < tensors[i].ndims; d++)
             items *= (size_t)tensors[i].dims[d];
-        GN_TRY(write_values(writer, type, tensors[i].data, items));
+        GN_TRY(gn_weight_check_range(ctx, tensors[i].name, type, tensors[i].data, items));
+        GN_TRY(gn_weight_write(writer, type, tensors[i].data, items));
     }
     return GERNE_OK;
 }
@@ -151,8 +118,8 @@ gerne_status gn_safetensors_write(gerne_ctx *ctx, const char *path, gn_weight_ty
                                   const gn_weight_out *tensors, size_t count,
                                   const gn_metadata *metadata, size_t metadata_count)
 {
-    if (type != GN_WEIGHT_F32 && type != GN_WEIGHT_BF16)
-        return gn_fail(ctx, GERNE_EUSAGE, "weights are written as F32 or BF16, not as %s",
+    if (type != GN_WEIGHT_F32 && type != GN_WEIGHT_F16 && type != GN_WEIGHT_BF16)
+        return gn_fail(ctx, GERNE_EUSAGE, "weights are written as F32, F16 or BF16, not as %s",
                        gn_weight_type_name(type));
     gn_text header = {0};
     gn_writer *writer = NULL;
@@ -160,7 +127,7 @@ gerne_status gn_safetensors_write(gerne_ctx *ctx, const char *path, gn_weight_ty
     if (status == GERNE_OK)
         status = gn_write_open(ctx, path, &writer);
     if (status == GERNE_OK)
-        status = write_all(writer, type, &header, tensors, count);
+        status = write_all(ctx, writer, type, &header, tensors, count);
     if (status == GERNE_OK)
         status = gn_write_commit(&writer);
     gn_write_abort(writer);

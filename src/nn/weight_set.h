@@ -36,6 +36,16 @@ bool gn_weight_type_parse(const char *name, gn_weight_type *out);
 /* The number of items; false when a dimension is negative or the bytes would overflow. */
 bool gn_weight_items(const int64_t *dims, size_t ndims, size_t item_size, size_t *count);
 
+/* Items as files hold them, little endian: one of up to 8 bytes, and floats as GN_WEIGHT_F32, F16
+ * or BF16 (rounded to nearest even). Check the range first: GERNE_EUSAGE for what fp16 cannot hold.
+ */
+void gn_weight_store(unsigned char *at, uint64_t value, size_t size);
+GERNE_CHECKED gerne_status gn_weight_check_range(gerne_ctx *ctx, const char *name,
+                                                 gn_weight_type type, const float *values,
+                                                 size_t count);
+GERNE_CHECKED gerne_status gn_weight_write(gn_writer *writer, gn_weight_type type,
+                                           const float *values, size_t count);
+
 /* Fills strides for row-major order. */
 void gn_weight_set_contiguous(gn_weight *weight);
 

@@ -113,9 +113,9 @@ typedef struct gn_metadata {
     const char *key, *value; /* UTF-8 */
 } gn_metadata;
 
-/* Writes the tensors in the given order and the metadata sorted by key, as GN_WEIGHT_F32 or
- * GN_WEIGHT_BF16 (rounded to nearest even). The same arguments give the same bytes; the file
- * appears under its name only when it is complete. */
+/* Writes the tensors in the given order and the metadata sorted by key, as GN_WEIGHT_F32,
+ * GN_WEIGHT_F16 or GN_WEIGHT_BF16 (rounded to nearest even). The same arguments give the same
+ * bytes; the file appears under its name only when it is complete. */
 GERNE_CHECKED gerne_status gn_safetensors_write(gerne_ctx *ctx, const char *path,
                                                 gn_weight_type type, const gn_weight_out *tensors,
                                                 size_t count, const gn_metadata *metadata,

@@ -6,6 +6,17 @@
 #include "base/clock.h"
 #include "train/trainer.h"
 
+/* The cells of the samples that are judged. */
+static const int32_t *values_of(const gn_trainer *t, const gn_cell_values *cells)
+{
+    const gn_judged_part *part = &t->now.judged;
+    if (!part->places)
+        return cells->values;
+    for (size_t i = 0; i < part->samples.count; i++)
+        part->cell_values[i] = cells->values[part->places[i]];
+    return part->cell_values;
+}
+
 static gerne_status judge_cells(gn_trainer *t, const gn_predictions *predictions,
                                 gn_metrics *metrics)
 {
@@ -13,7 +24,7 @@ static gerne_status judge_cells(gn_trainer *t, const gn_predictions *predictions
     for (int kind = 0; kind < GN_CELLS_KINDS; kind++) {
         const gn_cell_values *cells = &t->input.val_cells[kind];
         if (cells->values)
-            GN_TRY(gn_metrics_judge_cells(t->run.ctx, predictions, cells->values,
+            GN_TRY(gn_metrics_judge_cells(t->run.ctx, predictions, values_of(t, cells),
                                           (int32_t)cells->count, figures[kind]));
     }
     return GERNE_OK;
@@ -23,7 +34,8 @@ gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predicti
                          gn_metrics *metrics)
 {
     gn_predictions_clear(predictions);
-    const gn_sample_list *list = &t->input.samples[split];
+    bool part = split == GN_VAL && t->now.judged.places;
+    const gn_sample_list *list = part ? &t->now.judged.samples : &t->input.samples[split];
     double before = gn_seconds();
     GN_TRY(gn_inference_predict(t->now.inference, NULL, list->items, list->count, predictions));
     t->record.in_inference += gn_seconds() - before;

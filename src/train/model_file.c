@@ -13,7 +13,7 @@ static const char version_key[] = "gerne", method_key[] = "method", model_key[] 
                   attributes_key[] = "attribute_names", pixels_key[] = "normalization",
                   rows_key[] = "standardization";
 
-enum { KEYS_MAX = 8, SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8, DEPTH_MAX = 1000 };
+enum { SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8, DEPTH_MAX = 1000 };
 
 struct gn_model_file {
     gn_arena *arena;
@@ -48,13 +48,12 @@ gn_model_card gn_model_card_of(const gn_network *network, const gn_dataset *data
 typedef struct card_writer {
     gerne_ctx *ctx;
     gn_arena *arena;
-    gn_metadata items[KEYS_MAX];
-    size_t count;
+    gn_card_text *out;
 } card_writer;
 
 static gerne_status put_text(card_writer *w, const char *key, const char *text)
 {
-    gn_metadata *item = &w->items[w->count++];
+    gn_metadata *item = &w->out->items[w->out->count++];
     item->key = key;
     return gn_arena_copy_text(w->ctx, w->arena, text, &item->value);
 }
@@ -184,18 +183,27 @@ static gerne_status describe(card_writer *w, const gn_model_card *card)
     return GERNE_OK;
 }
 
+gerne_status gn_model_card_text(gerne_ctx *ctx, gn_arena *arena, const gn_model_card *card,
+                                gn_card_text *out)
+{
+    card_writer w = {.ctx = ctx, .arena = arena, .out = out};
+    out->count = 0;
+    return describe(&w, card);
+}
+
 gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *network,
                                 const gn_model_card *card)
 {
     if ((int64_t)card->classes != gn_network_classes(network))
         return gn_fail(ctx, GERNE_EINTERNAL, "the network has %lld classes, its description %u",
                        (long long)gn_network_classes(network), card->classes);
-    card_writer w = {.ctx = ctx};
-    GN_TRY(gn_arena_new(ctx, &w.arena));
-    gerne_status status = describe(&w, card);
+    gn_arena *arena;
+    gn_card_text text;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gerne_status status = gn_model_card_text(ctx, arena, card, &text);
     if (status == GERNE_OK)
-        status = gn_network_save(ctx, network, path, GN_WEIGHT_F32, w.items, w.count);
-    gn_arena_close(w.arena);
+        status = gn_network_save(ctx, network, path, GN_WEIGHT_F32, text.items, text.count);
+    gn_arena_close(arena);
     return status;
 }
 

@@ -36,6 +36,15 @@ typedef struct gn_model_card {
 gn_model_card gn_model_card_of(const gn_network *network, const gn_dataset *dataset,
                                const char *method);
 
+/* The card as the metadata of a file; the texts are in the arena. */
+enum { GN_CARD_KEYS_MAX = 8 };
+typedef struct gn_card_text {
+    gn_metadata items[GN_CARD_KEYS_MAX];
+    size_t count;
+} gn_card_text;
+GERNE_CHECKED gerne_status gn_model_card_text(gerne_ctx *ctx, gn_arena *arena,
+                                              const gn_model_card *card, gn_card_text *out);
+
 /* Writes weights and card; the file appears under its name only when it is complete. */
 GERNE_CHECKED gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *network,
                                               const gn_model_card *card);

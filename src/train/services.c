@@ -221,6 +221,25 @@ gerne_status gn_run_val_cells(gn_run *run, gn_val_cells kind, const int32_t *val
     return GERNE_OK;
 }
 
+gerne_status gn_run_judge_on(gn_run *run, const bool *judged)
+{
+    gn_trainer *t = trainer_of(run);
+    const gn_sample_list *all = &t->input.samples[GN_VAL];
+    gn_judged_part *part = &t->now.judged;
+    size_t count = 0;
+    *part = (gn_judged_part){0};
+    GN_TRY(gn_run_alloc(run, all->count, sizeof *part->samples.items, &part->samples.items));
+    GN_TRY(gn_run_alloc(run, all->count, sizeof *part->places, &part->places));
+    GN_TRY(gn_run_alloc(run, all->count, sizeof *part->cell_values, &part->cell_values));
+    for (size_t i = 0; i < all->count; i++)
+        if (judged[i]) {
+            part->samples.items[count] = all->items[i];
+            part->places[count++] = i;
+        }
+    part->samples.count = count;
+    return GERNE_OK;
+}
+
 gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set)
 {
     const gn_trainer *t = (const gn_trainer *)run;

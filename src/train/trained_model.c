@@ -119,6 +119,17 @@ const gn_weights *gn_trained_model_weights(const gn_trained_model *model)
     return gn_model_file_weights(model->file);
 }
 
+bool gn_trained_model_has_metadata(const gn_trained_model *model)
+{
+    return model->has_metadata;
+}
+
+const char *gn_trained_model_arch(const gn_trained_model *model)
+{
+    return model->has_metadata ? gn_trained_model_card(model)->model.arch
+                               : model->options->model.arch;
+}
+
 /* ---- data ---- */
 
 /* Samples of other splits are not even read. */
@@ -261,19 +272,55 @@ static gerne_status name_classes(gerne_ctx *ctx, gn_trained_model *model, const 
     return GERNE_OK;
 }
 
-/* Completes the card: for weights without metadata, and with names that were given. */
-static gerne_status describe(gerne_ctx *ctx, gn_trained_model *model, const gn_dataset *dataset)
+/* For weights without metadata, and with names that were given. */
+gerne_status gn_trained_model_describe(gerne_ctx *ctx, gn_trained_model *model,
+                                       gn_sample_shape shape)
 {
     const gn_trained_options *options = model->options;
     if (model->described)
         return GERNE_OK;
     if (!model->has_metadata)
-        GN_TRY(
-            gn_model_file_describe(ctx, model->file, &options->model, gn_dataset_shape(dataset)));
+        GN_TRY(gn_model_file_describe(ctx, model->file, &options->model, shape));
     if (options->class_names)
         GN_TRY(name_classes(ctx, model, options->class_names));
     model->described = true;
     return GERNE_OK;
+}
+
+gerne_status gn_trained_model_device(gerne_ctx *ctx, const gn_trained_model *model, gn_device **out)
+{
+    const gn_trained_options *options = model->options;
+    return gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, out);
+}
+
+static gerne_status last_network(gerne_ctx *ctx, const gn_trained_model *model, gn_device *device,
+                                 gn_last *last, gn_network **out)
+{
+    GN_TRY(gn_model_file_network(ctx, model->file, device, gn_last_batch(last), out));
+    gerne_status status = gn_last_load(ctx, last, *out);
+    if (status != GERNE_OK) {
+        gn_network_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+gerne_status gn_trained_model_network(gerne_ctx *ctx, const gn_trained_model *model,
+                                      gn_device *device, gn_network **out)
+{
+    gn_last *last;
+    *out = NULL;
+    if (model->options->checkpoint != GN_CHECKPOINT_LAST)
+        return gn_model_file_network(ctx, model->file, device,
+                                     gn_inference_batch(&gn_trained_model_card(model)->shape), out);
+    if (model->options->frozen) /* its last.ckpt holds the head alone */
+        return gn_fail(ctx, GERNE_EUSAGE,
+                       "'--checkpoint last' of '%s', whose body is frozen, has no whole network",
+                       model->path);
+    GN_TRY(gn_last_open(ctx, model->checkpoint, device, &last));
+    gerne_status status = last_network(ctx, model, device, last, out);
+    gn_last_close(last);
+    return status;
 }
 
 static int64_t batch_size(const gn_predictor *p)
@@ -306,7 +353,7 @@ static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_model
 {
     const gn_trained_model *model = p->model;
     const gn_trained_options *options = model->options;
-    GN_TRY(gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, &p->device));
+    GN_TRY(gn_trained_model_device(ctx, model, &p->device));
     if (options->checkpoint == GN_CHECKPOINT_LAST)
         GN_TRY(gn_last_open(ctx, model->checkpoint, p->device, &p->last));
     if (data->cached)
@@ -335,7 +382,7 @@ gerne_status gn_predictor_new(gerne_ctx *ctx, gn_trained_model *model, const gn_
 {
     *out = NULL;
     gn_predictor *p;
-    GN_TRY(describe(ctx, model, data->dataset));
+    GN_TRY(gn_trained_model_describe(ctx, model, gn_dataset_shape(data->dataset)));
     GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a predictor", &p));
     p->model = model;
     gerne_status status = open_predictor(ctx, p, data);

@@ -36,6 +36,19 @@ const gn_model_card *gn_trained_model_card(const gn_trained_model *model);
 /* The tensors and metadata of its weights file. Borrowed. */
 const gn_weights *gn_trained_model_weights(const gn_trained_model *model);
 
+bool gn_trained_model_has_metadata(const gn_trained_model *model);
+const char *gn_trained_model_arch(const gn_trained_model *model); /* borrowed */
+
+/* Without a dataset: completes the card, with this shape where the file has no metadata; then the
+ * whole network of the checkpoint that the options name, on a device as they say, which has to
+ * outlive it. Close both. */
+GERNE_CHECKED gerne_status gn_trained_model_describe(gerne_ctx *ctx, gn_trained_model *model,
+                                                     gn_sample_shape shape);
+GERNE_CHECKED gerne_status gn_trained_model_device(gerne_ctx *ctx, const gn_trained_model *model,
+                                                   gn_device **out);
+GERNE_CHECKED gerne_status gn_trained_model_network(gerne_ctx *ctx, const gn_trained_model *model,
+                                                    gn_device *device, gn_network **out);
+
 /* A dataset to use a model on. */
 typedef struct gn_model_data {
     gn_dataset *dataset;

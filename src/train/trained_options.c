@@ -67,10 +67,16 @@ static gerne_status add_model(gerne_ctx *ctx, gn_config *config, gn_trained_opti
                          &options->model);
 }
 
-gerne_status gn_trained_options_add(gerne_ctx *ctx, gn_config *config, gn_trained_options *options)
+gerne_status gn_trained_options_add_model(gerne_ctx *ctx, gn_config *config,
+                                          gn_trained_options *options)
 {
     GN_TRY(gn_config_add(ctx, config, "", "Model", use_table, COUNT(use_table), options));
-    GN_TRY(add_model(ctx, config, options));
+    return add_model(ctx, config, options);
+}
+
+gerne_status gn_trained_options_add(gerne_ctx *ctx, gn_config *config, gn_trained_options *options)
+{
+    GN_TRY(gn_trained_options_add_model(ctx, config, options));
     GN_TRY(gn_config_add(ctx, config, "model", "Texts", vocab_table, COUNT(vocab_table), options));
     GN_TRY(gn_config_add(ctx, config, "train", "Arithmetic", precision_table,
                          COUNT(precision_table), options));

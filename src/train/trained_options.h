@@ -29,6 +29,10 @@ typedef struct gn_trained_options {
 GERNE_CHECKED gerne_status gn_trained_options_add(gerne_ctx *ctx, gn_config *config,
                                                   gn_trained_options *options);
 
+/* Without the keys of data and arithmetic: for what needs the model alone. */
+GERNE_CHECKED gerne_status gn_trained_options_add_model(gerne_ctx *ctx, gn_config *config,
+                                                        gn_trained_options *options);
+
 /* Applies the keys of the run at path, if it is one, then the flags, to the configuration that the
  * options were added to (flags may belong to its other tables). */
 GERNE_CHECKED gerne_status gn_trained_options_resolve(gerne_ctx *ctx, gn_config *config,

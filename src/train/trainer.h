@@ -57,6 +57,13 @@ typedef struct gn_cell_values {
     uint32_t count;
 } gn_cell_values;
 
+/* The part of the validation split that a stage is judged on. */
+typedef struct gn_judged_part {
+    gn_sample_list samples;
+    size_t *places;       /* [its samples] in the whole split */
+    int32_t *cell_values; /* [its samples], scratch */
+} gn_judged_part;
+
 /* What it learns from. */
 typedef struct gn_run_input {
     gn_dataset *data;
@@ -79,7 +86,8 @@ typedef struct gn_stage_parts {
     gn_optimizer *optimizers[GN_NETWORKS_MAX];
     gn_inference *inference;
     gn_feed *feed;
-    double epoch_steps; /* steps of an epoch; not a whole number */
+    double epoch_steps;    /* steps of an epoch; not a whole number */
+    gn_judged_part judged; /* of the validation split; all of it when places is NULL */
     gerne_sampler *samplers[GN_STAGE_PARTS_MAX];
     gerne_groups *other_groups[GN_STAGE_PARTS_MAX];
     size_t sampler_count, group_count;

@@ -96,6 +96,7 @@ static void null_in_training(void **state)
     REFUSES_NULL(ctx, gerne_model_evaluate(ctx, NULL, NULL, GERNE_ALL, NULL, GERNE_JSON, &no_text));
     REFUSES_NULL(ctx, gerne_model_metadata(ctx, NULL, &no_text));
     REFUSES_NULL(ctx, gerne_model_tensor(ctx, NULL, 0, &tensor));
+    REFUSES_NULL(ctx, gerne_model_export(ctx, NULL, &(gerne_export_options){0}));
     REFUSES_NULL(ctx, gerne_model_read(ctx, NULL, "fc1.bias", &value, 1));
     assert_int_equal(gerne_dataset_count(NULL, GERNE_ALL), 0);
     assert_int_equal(gerne_model_classes(NULL), 0);
@@ -312,6 +313,11 @@ static void samples_that_do_not_fit_the_model(void **state)
     assert_fails(f->ctx, GERNE_EUSAGE, "the model has no class '2'",
                  gerne_model_evaluate(f->ctx, model, dataset, GERNE_ALL, NULL, GERNE_JSON, NULL));
     gerne_dataset_close(dataset);
+    const gerne_export_options nothing = {.size = sizeof nothing};
+    assert_fails(f->ctx, GERNE_EUSAGE, "", gerne_model_export(f->ctx, model, &nothing));
+    const gerne_export_options there = {.size = sizeof there,
+                                        .safetensors = path_in(f, "model/best.safetensors")};
+    assert_fails(f->ctx, GERNE_EUSAGE, "exists", gerne_model_export(f->ctx, model, &there));
     assert_fails(f->ctx, GERNE_EUSAGE, "there is no tensor 9",
                  gerne_model_tensor(f->ctx, model, 9, &tensor));
     assert_fails(f->ctx, GERNE_EUSAGE, "gerne_tensor.size is 3",

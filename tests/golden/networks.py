@@ -144,6 +144,33 @@ class ResNet(torch.nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+class ConvNet(torch.nn.Module):
+    """Convolutions without padding, with BatchNorm, ReLU and 2x2 pooling; of these the pooling may come
+    first."""
+
+    def __init__(self, layers):
+        super().__init__()
+        self.pooled, inputs = [p for _, _, p in layers], 3
+        for i, (outputs, kernel, _) in enumerate(layers):
+            self.add_module(f"conv{i + 1}", torch.nn.Conv2d(inputs, outputs, kernel, bias=False))
+            self.add_module(f"bn{i + 1}", torch.nn.BatchNorm2d(outputs))
+            inputs = outputs
+        self.fc = torch.nn.Linear(inputs, 10)
+
+    def forward(self, x):
+        pool = torch.nn.functional.max_pool2d
+        for i, pooled in enumerate(self.pooled):
+            x = getattr(self, f"conv{i + 1}")(x)
+            x = pool(x, 2) if pooled == "first" else x
+            x = torch.relu(getattr(self, f"bn{i + 1}")(x))
+            x = pool(x, 2) if pooled == "last" else x
+        return self.fc(x.mean((2, 3)))
+
+
+CONVNET3 = ((32, 5, "last"), (64, 5, "last"), (64, 5, None))
+CONVNET4 = ((64, 7, "last"), (128, 3, "last"), (512, 3, "first"), (512, 3, None))
+
+
 class TransformersAdamW:
     """The rule of recipes: eps outside the correction, decay of the parameter already moved."""
 
@@ -187,6 +214,8 @@ NETWORKS = {
     "resnet50": (lambda: ResNet(Bottleneck, (3, 4, 6, 3)), 64, 8, "bn3.weight"),
     "resnet50-v1": (lambda: ResNet(BottleneckV1, (3, 4, 6, 3)), 64, 8, "bn3.weight"),
     "resnet20": (lambda: ResNet(Basic, (3, 3, 3), 16, "cifar", Padding), 32, 8, None),
+    "convnet3": (lambda: ConvNet(CONVNET3), 32, 8, None),
+    "convnet4": (lambda: ConvNet(CONVNET4), 48, 8, None),
 }
 PLAIN = ("linear", "mlp")  # no BatchNorm: nothing to freeze, larger steps
 

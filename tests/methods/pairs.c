@@ -8,6 +8,7 @@
 #include "methods/denetdm.h"
 #include "methods/dfa.h"
 #include "methods/lc.h"
+#include "methods/list.h"
 
 /* ---- LC ---- */
 
@@ -173,6 +174,40 @@ static void distillation_by_hand(void **state)
     assert_near(gradient[3], 0, 1e-5);
 }
 
+/* Beside a pretrained network, whose running statistics stay, both bodies of the first stage start
+ * from scratch and have to find theirs. */
+static void denetdm_bodies_start_from_scratch(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *network, *shallow;
+    } cases[] = {{"mlp", "mlp"}, {"resnet20", "convnet3"}, {"resnet18", "convnet4"}};
+    gerne_ctx *ctx = test_ctx();
+    gn_arena *arena;
+    const gn_method *method;
+    void *options;
+    assert_ok(ctx, gn_arena_new(ctx, &arena));
+    assert_ok(ctx, gn_method_find(ctx, "denetdm", &method));
+    assert_ok(ctx, gn_arena_alloc(ctx, arena, 1, method->options_size, &options));
+    assert_ok(ctx, gn_options_default(ctx, arena, method->options, method->option_count, options));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const gn_model_options model = {
+            .arch = cases[i].network, .weights = "file", .bn = GN_BN_FROZEN};
+        const gn_run run = {.ctx = ctx, .model = &model, .options = options};
+        gn_stage stages[GN_STAGES_MAX];
+        assert_int_equal(method->stages(&run, stages), 2);
+        const gn_model_options *shallow = &stages[0].models[0], *deep = &stages[0].models[1];
+        assert_string_equal(shallow->arch, cases[i].shallow);
+        assert_string_equal(deep->arch, cases[i].network);
+        assert_null(shallow->weights);
+        assert_null(deep->weights);
+        assert_int_equal(shallow->bn, GN_BN_CONCAT);
+        assert_int_equal(deep->bn, GN_BN_CONCAT);
+    }
+    gn_arena_close(arena);
+    gerne_ctx_close(ctx);
+}
+
 /* ---- DFA ---- */
 
 static void dfa_swaps_bias_features(void **state)
@@ -212,6 +247,7 @@ int main(void)
         cmocka_unit_test(lc_partners_conflict_where_they_can),
         cmocka_unit_test(lc_loss_is_that_of_corrected_logits),
         cmocka_unit_test(distillation_by_hand),
+        cmocka_unit_test(denetdm_bodies_start_from_scratch),
         cmocka_unit_test(dfa_swaps_bias_features),
         cmocka_unit_test(dfa_stops_gradients),
     };

@@ -229,6 +229,47 @@ static void afr_descends_from_the_anchor(void **state)
     assert_near(b[1], -rate / 2, 1e-6);
 }
 
+static void afr_knows_the_curvature_of_its_loss(void **state)
+{
+    (void)state;
+    /* One sample (3, 4), and 1 for the bias: the only eigenvalue is 9 + 16 + 1. */
+    const float one[] = {3, 4}, all[] = {1};
+    const int32_t y[] = {0, 1};
+    double vectors[6];
+    assert_near(gn_afr_curvature(&(gn_featured){one, y, 1, 2, 2}, all, 0.5, vectors), 13 + 1, 1e-9);
+    /* (1, 0) and (-1, 0), a half each: 1 for the feature and 1 for the bias. */
+    const float two[] = {1, 0, -1, 0}, halves[] = {0.5f, 0.5f};
+    assert_near(gn_afr_curvature(&(gn_featured){two, y, 2, 2, 2}, halves, 0, vectors), 0.5, 1e-6);
+}
+
+/* Steps of 2 / curvature go down whatever the scale of the features; those of 0.01 hardly move
+ * where features are small. */
+static void afr_descends_at_any_scale(void **state)
+{
+    (void)state;
+    enum { N = 4, WIDTH = 2, CLASSES = 2, STEPS = 200 };
+    const float shape[N][WIDTH] = {{1, 0.2f}, {0.8f, -0.1f}, {-0.3f, 1}, {0.1f, 0.9f}};
+    const int32_t y[N] = {0, 0, 1, 1};
+    const float weights[N] = {0.25f, 0.25f, 0.25f, 0.25f};
+    for (double scale = 0.1; scale < 20; scale *= 10) {
+        float x[N * WIDTH], w[4] = {0}, b[2] = {0}, zero[4] = {0};
+        float w_gradient[4], b_gradient[2], logits[N * CLASSES], losses[N];
+        double vectors[2 * (WIDTH + 1)], before = INFINITY;
+        for (int i = 0; i < N * WIDTH; i++)
+            x[i] = (float)scale * shape[i / WIDTH][i % WIDTH];
+        const gn_featured samples = {x, y, N, WIDTH, CLASSES};
+        const gn_afr_scratch scratch = {{w_gradient, b_gradient}, logits, losses};
+        double lr = 2 / gn_afr_curvature(&samples, weights, 0, vectors);
+        for (int k = 0; k < STEPS; k++) {
+            double value = gn_afr_step(&samples, weights, &(gn_linear_head){zero, zero}, 0, lr,
+                                       &(gn_linear_head){w, b}, &scratch);
+            assert_true(value <= before + 1e-6);
+            before = value;
+        }
+        assert_true(before < 0.5); /* it starts at ln 2 */
+    }
+}
+
 /* ---- SELF ---- */
 
 static void self_scores_disagreement(void **state)
@@ -296,6 +337,8 @@ int main(void)
         cmocka_unit_test(dfr_ignores_the_attribute),
         cmocka_unit_test(afr_weighs_by_doubt_and_class),
         cmocka_unit_test(afr_descends_from_the_anchor),
+        cmocka_unit_test(afr_knows_the_curvature_of_its_loss),
+        cmocka_unit_test(afr_descends_at_any_scale),
         cmocka_unit_test(self_scores_disagreement),
         cmocka_unit_test(self_takes_the_highest_scores),
         cmocka_unit_test(pde_grows_by_schedule),

@@ -150,6 +150,44 @@ static void test_bf16_rounds_to_nearest_even(void **state)
     gerne_ctx_close(ctx);
 }
 
+/* Between any two neighbours: what is below the middle, in it and above it. */
+static void test_f16_rounds_to_nearest_even(void **state)
+{
+    (void)state;
+    enum { HALVES = 0x7bff, COUNT = 3 * HALVES }; /* up to the largest, 65504 */
+    gerne_ctx *ctx = test_ctx();
+    char *directory = test_directory(), path[4096];
+    join(path, sizeof path, directory, "a");
+    static float values[COUNT];
+    for (int i = 0; i < HALVES; i++) {
+        int exponent = i >> 10 ? i >> 10 : 1;
+        float step = ldexpf(1, exponent - 25), sign = i % 2 ? -1 : 1;
+        float here = step * (float)((i >> 10 ? 0x400 : 0) + (i & 0x3ff)), middle = here + step / 2;
+        values[3 * i] = sign * nextafterf(middle, 0);
+        values[3 * i + 1] = sign * middle;
+        values[3 * i + 2] = sign * nextafterf(middle, INFINITY);
+    }
+    gn_weight_out out = {.name = "w", .ndims = 1, .dims = {COUNT}, .data = values};
+    assert_ok(ctx, gn_safetensors_write(ctx, path, GN_WEIGHT_F16, &out, 1, NULL, 0));
+    gn_weights *weights;
+    assert_ok(ctx, gn_weights_open(ctx, path, &weights));
+    const unsigned char *bytes = gn_weights_at(weights, 0)->bytes;
+    for (int i = 0; i < HALVES; i++) {
+        const int wanted[] = {i, i + i % 2, i + 1};
+        for (int j = 0; j < 3; j++) {
+            int found = bytes[2 * (3 * i + j)] | bytes[2 * (3 * i + j) + 1] << 8;
+            if (found != (wanted[j] | (i % 2 ? 0x8000 : 0)))
+                fail_msg("%a became %#x", (double)values[3 * i + j], (unsigned)found);
+        }
+    }
+    gn_weights_close(weights);
+    values[5] = 65505;
+    assert_fails(ctx, GERNE_EUSAGE, "'w' has the value 65505, and fp16 ends at 65504",
+                 gn_safetensors_write(ctx, path, GN_WEIGHT_F16, &out, 1, NULL, 0));
+    test_remove_directory(directory);
+    gerne_ctx_close(ctx);
+}
+
 static void test_special_values_survive_bf16(void **state)
 {
     (void)state;
@@ -374,8 +412,8 @@ static void test_what_cannot_be_written_leaves_the_old_file(void **state)
     assert_fails(ctx, wrong, "impossible", gn_safetensors_write(ctx, path, f32, &huge, 1, NULL, 0));
     assert_fails(ctx, wrong, "given twice", gn_safetensors_write(ctx, path, f32, NULL, 0, same, 2));
     assert_fails(ctx, wrong, "not UTF-8", gn_safetensors_write(ctx, path, f32, NULL, 0, &bad, 1));
-    assert_fails(ctx, wrong, "not as F16",
-                 gn_safetensors_write(ctx, path, GN_WEIGHT_F16, tensors, 1, NULL, 0));
+    assert_fails(ctx, wrong, "not as F64",
+                 gn_safetensors_write(ctx, path, GN_WEIGHT_F64, tensors, 1, NULL, 0));
     gn_text bytes = {0};
     assert_ok(ctx, gn_file_read(ctx, path, 100, &bytes));
     assert_string_equal(bytes.bytes, "old");
@@ -391,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_bytes_are_what_the_format_says),
         cmocka_unit_test(test_metadata_order_does_not_matter),
         cmocka_unit_test(test_bf16_rounds_to_nearest_even),
+        cmocka_unit_test(test_f16_rounds_to_nearest_even),
         cmocka_unit_test(test_special_values_survive_bf16),
         cmocka_unit_test(test_every_half_is_exact),
         cmocka_unit_test(test_nan_and_infinity_are_named),

@@ -21,11 +21,13 @@ APT_GET = """#!/bin/sh
 echo "apt-get[$DEBIAN_FRONTEND] $*" >> "$FAKE/calls"
 case "$*" in *update*) exit "$(cat "$FAKE/update")" ;; *) exit "$(cat "$FAKE/install")" ;; esac
 """
+NPM = '#!/bin/sh\necho "npm $*" >> "$FAKE/calls"\nexit "$(cat "$FAKE/npm")"\n'
 SUDO = '#!/bin/sh\necho "sudo $*" >> "$FAKE/calls"\nexec "$@"\n'
 
 
 class InstallDeps(unittest.TestCase):
-    def call(self, installed=(), uid=0, sudo=True, debian=True, update=0, install=0, flags=()):
+    def call(self, installed=(), uid=0, sudo=True, debian=True, update=0, install=0, npm=None,
+             flags=()):
         """Returns the result and the lines that apt-get and sudo were called with."""
         files = {
             "installed": "\n".join(installed) + "\n",
@@ -39,13 +41,16 @@ class InstallDeps(unittest.TestCase):
             files["bin/apt-get"] = APT_GET
         if sudo:
             files["bin/sudo"] = SUDO
+        if npm is not None:
+            files["bin/npm"] = NPM
+            files["npm"] = str(npm)
         with TemporaryTree(files) as root:
             for tool in ("sh", "sed", "env", "grep", "cat"):
                 (root / "bin" / tool).symlink_to(shutil.which(tool))
             for file in (root / "bin").iterdir():
                 if not file.is_symlink():
                     file.chmod(0o755)
-            environment = {"PATH": str(root / "bin"), "FAKE": str(root)}
+            environment = {"PATH": str(root / "bin"), "FAKE": str(root), "HOME": str(root)}
             result = run([SCRIPT, *flags], env=environment)
             return result, (root / "calls").read_text().splitlines()
 
@@ -74,6 +79,18 @@ class InstallDeps(unittest.TestCase):
         _, calls = self.call(installed=PACKAGES, flags=["--dev"])
         for name in ("clang-format", "clang-tidy", "cppcheck", "valgrind"):
             self.assertIn(f" {name}", calls[-1])
+
+    def test_dev_installs_the_runtime_of_exported_networks(self):
+        missing, _ = self.call(installed=PACKAGES, flags=["--dev"], install=100)
+        self.assertEqual(missing.returncode, 0)
+        for code, words in ((0, "installing onnxruntime-node"), (1, "will be skipped")):
+            result, calls = self.call(installed=PACKAGES, flags=["--dev"], npm=code)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(words, result.stderr)
+            self.assertRegex(calls[-1], r"^npm install --prefix .* onnxruntime-node@[0-9.]+$")
+            self.assertNotIn(" npm", calls[-2])  # which it has
+        result, calls = self.call(installed=PACKAGES, npm=0)
+        self.assertEqual(calls, [])
 
     def test_sudo_when_not_root(self):
         result, calls = self.call(installed=PACKAGES[1:], uid=1000)

@@ -1,0 +1,183 @@
+#include "train/export.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "data/source.h"
+#include "nn/network_weights.h"
+#include "nn/onnx.h"
+
+#define FIELD(name) offsetof(gn_export_options, name)
+
+const gn_option gn_export_option_table[] = {
+    {"onnx", GN_TEXT, FIELD(onnx), .help = "ONNX file to write (opset 17)"},
+    {"safetensors", GN_TEXT, FIELD(safetensors),
+     .help = "safetensors file to write, with the tensor names of torchvision (ResNets), Hugging "
+             "Face (bert) or timm (vit)"},
+    {"precision", GN_CHOICE, FIELD(precision), .fallback = "fp32", .choices = "fp32|fp16",
+     .help = "precision of the stored weights; fp16 halves the file"},
+    {"features", GN_BOOL, FIELD(features), .fallback = "false",
+     .help = "add the features in front of the last layer to the outputs of the ONNX file"},
+    {"overwrite", GN_BOOL, FIELD(overwrite), .fallback = "false", .help = "replace existing files"},
+    {"shape", GN_INTS, FIELD(shape), .min = 1, .max = 1 << 24,
+     .help = "shape of a sample, for weights without metadata: 3,HEIGHT,WIDTH of images, the "
+             "number of features, or the most tokens of a text"},
+    {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto",
+     .choices = "auto|none|imagenet|cifar",
+     .help = "normalisation of images, for weights without metadata; auto is imagenet"},
+};
+const size_t gn_export_option_count =
+    sizeof gn_export_option_table / sizeof gn_export_option_table[0];
+
+/* ---- checks ---- */
+
+static gerne_status check_target(gerne_ctx *ctx, const char *path, bool overwrite)
+{
+    if (!path)
+        return GERNE_OK;
+    if (!*path)
+        return gn_fail(ctx, GERNE_EUSAGE, "the name of the file to write is empty");
+    if (gn_is_directory(path))
+        return gn_fail(ctx, GERNE_EUSAGE, "'%s' is a directory, not a file to write", path);
+    if (overwrite || !gn_path_exists(path))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "the file '%s' exists", path);
+    gn_hint(ctx, "--overwrite replaces it");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status check(gerne_ctx *ctx, const gn_export_options *options)
+{
+    if (!options->onnx && !options->safetensors) {
+        gn_fail(ctx, GERNE_EUSAGE, "no file to write");
+        gn_hint(ctx, "--onnx FILE or --safetensors FILE");
+        return GERNE_EUSAGE;
+    }
+    if (options->onnx && options->safetensors && strcmp(options->onnx, options->safetensors) == 0)
+        return gn_fail(ctx, GERNE_EUSAGE, "--onnx and --safetensors name the same file '%s'",
+                       options->onnx);
+    GN_TRY(check_target(ctx, options->onnx, options->overwrite));
+    return check_target(ctx, options->safetensors, options->overwrite);
+}
+
+/* ---- weights without metadata ---- */
+
+static gerne_status shape_of(gerne_ctx *ctx, const gn_trained_model *model, gn_ints given,
+                             gn_sample_shape *out)
+{
+    const gn_architecture *a;
+    GN_TRY(gn_architecture_find(ctx, gn_trained_model_arch(model), &a));
+    if (given.count == 0) {
+        gn_fail(ctx, GERNE_EUSAGE, "weights without metadata do not say what a sample looks like");
+        gn_hint(ctx, a->wants_tokens   ? "--shape 512, the most tokens of a text"
+                     : a->wants_images ? "--shape 3,224,224"
+                                       : "--shape N, the number of features, or 3,HEIGHT,WIDTH");
+        return GERNE_EUSAGE;
+    }
+    if (given.count == 3 && given.items[0] == GN_CHANNELS && !a->wants_tokens)
+        *out = gn_pixels_shape(given.items[0], given.items[1], given.items[2]);
+    else if (given.count == 1 && a->wants_tokens)
+        *out = gn_tokens_shape(given.items[0]);
+    else if (given.count == 1 && !a->wants_images)
+        *out = gn_features_shape(given.items[0]);
+    else
+        return gn_fail(ctx, GERNE_EUSAGE, "--shape does not fit '%s'", a->name);
+    if (a->wants_tokens)
+        out->fields[0].below = 1; /* at least; the weights bring the vocabulary */
+    return GERNE_OK;
+}
+
+/* The card as it is, or made from the options. */
+static gerne_status complete_card(gerne_ctx *ctx, gn_trained_model *model,
+                                  const gn_export_options *options, gn_model_card *out)
+{
+    gn_sample_shape shape = {0};
+    if (!gn_trained_model_has_metadata(model)) {
+        GN_TRY(shape_of(ctx, model, options->shape, &shape));
+    } else if (options->shape.count || options->normalize != GN_NORMALIZE_AUTO) {
+        gn_fail(ctx, GERNE_EUSAGE, "'--%s' conflicts with the metadata of the weights",
+                options->shape.count ? "shape" : "normalize");
+        gn_hint(ctx, "remove the flag: the file describes its own network");
+        return GERNE_EUSAGE;
+    }
+    GN_TRY(gn_trained_model_describe(ctx, model, shape));
+    *out = *gn_trained_model_card(model);
+    if (gn_trained_model_has_metadata(model))
+        return GERNE_OK;
+    gn_dataset pixels = {0};
+    gn_dataset_normalize(&pixels, options->normalize, GN_NORMALIZE_IMAGENET);
+    memcpy(out->scale, pixels.scale, sizeof out->scale);
+    memcpy(out->shift, pixels.shift, sizeof out->shift);
+    out->version = gerne_version();
+    return GERNE_OK;
+}
+
+/* ---- files ---- */
+
+static gerne_status write_onnx(gerne_ctx *ctx, const gn_network *network, const gn_model_card *card,
+                               const gn_card_text *text, const gn_export_options *options,
+                               int64_t *size)
+{
+    bool pixels = gn_shape_field(&card->shape, GN_FIELD_PIXELS) != NULL;
+    const gn_onnx_options onnx = {.scale = pixels ? card->scale : NULL,
+                                  .shift = pixels ? card->shift : NULL,
+                                  .mean = card->mean,
+                                  .deviation = card->deviation,
+                                  .features = options->features,
+                                  .half = options->precision == GN_EXPORT_FP16,
+                                  .metadata = text->items,
+                                  .metadata_count = text->count};
+    return gn_network_write_onnx(ctx, network, options->onnx, &onnx, size);
+}
+
+static gerne_status write_safetensors(gerne_ctx *ctx, gn_network *network, const gn_card_text *text,
+                                      const gn_export_options *options, int64_t *size)
+{
+    gn_weight_type type = options->precision == GN_EXPORT_FP16 ? GN_WEIGHT_F16 : GN_WEIGHT_F32;
+    struct stat info;
+    GN_TRY(gn_network_save(ctx, network, options->safetensors, type, text->items, text->count));
+    if (stat(options->safetensors, &info) != 0)
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot read '%s'", options->safetensors);
+    *size = (int64_t)info.st_size;
+    return GERNE_OK;
+}
+
+static gerne_status write_files(gerne_ctx *ctx, gn_network *network, const gn_model_card *given,
+                                const gn_export_options *options, gn_exported *out)
+{
+    gn_arena *arena;
+    gn_card_text text;
+    gn_model_card card = *given;
+    card.model = *gn_network_options(network); /* with the sizes that the weights have settled */
+    card.shape = *gn_network_shape(network);
+    GN_TRY(gn_arena_new(ctx, &arena));
+    gerne_status status = gn_model_card_text(ctx, arena, &card, &text);
+    if (status == GERNE_OK && options->onnx)
+        status = write_onnx(ctx, network, &card, &text, options, &out->onnx_bytes);
+    if (status == GERNE_OK && options->safetensors)
+        status = write_safetensors(ctx, network, &text, options, &out->safetensors_bytes);
+    gn_arena_close(arena);
+    return status;
+}
+
+gerne_status gn_export(gerne_ctx *ctx, gn_trained_model *model, const gn_export_options *options,
+                       gn_exported *out)
+{
+    gn_exported mine;
+    gn_model_card card;
+    gn_device *device;
+    gn_network *network = NULL;
+    if (!out)
+        out = &mine;
+    *out = (gn_exported){0};
+    GN_TRY(check(ctx, options));
+    GN_TRY(complete_card(ctx, model, options, &card));
+    GN_TRY(gn_trained_model_device(ctx, model, &device));
+    gerne_status status = gn_trained_model_network(ctx, model, device, &network);
+    if (status == GERNE_OK)
+        status = write_files(ctx, network, &card, options, out);
+    gn_network_close(network);
+    gn_device_close(device);
+    return status;
+}
