@@ -3,8 +3,6 @@
 Replace the first part by your own embeddings (of CLIP, DINO, a sentence encoder, ...), their
 classes and an attribute that a classifier must not rely on, such as the background of a photo.
 """
-import sys
-
 import numpy as np
 
 import gerne
@@ -33,5 +31,6 @@ print(gerne.table(figures))
 print(gerne.compare(bird[test], place[test], fair.predict(x[test]), erm.predict(x[test]),
                     text=True))
 
-# 4. Keep the model: gerne.load, `gerne predict` and `gerne export --onnx` read the file.
-fair.save(sys.argv[1] if len(sys.argv) > 1 else "birds.safetensors")
+# 4. Keep the model: for gerne.load and `gerne predict`, and for other runtimes.
+fair.save("birds.safetensors")
+fair.export(onnx="birds.onnx", overwrite=True)

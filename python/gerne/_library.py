@@ -64,6 +64,13 @@ class Tensor(Structure):
                 ("ndims", c_size_t), ("dims", c_int64 * 8)]
 
 
+class ExportOptions(Structure):
+    """gerne_export_options"""
+
+    _fields_ = [("size", c_size_t), ("onnx", c_char_p), ("safetensors", c_char_p),
+                ("fp16", c_bool), ("features", c_bool), ("overwrite", c_bool)]
+
+
 LOG_FN = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 PROGRESS_FN = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
 
@@ -151,6 +158,7 @@ PROTOTYPES: Dict[str, Tuple[Optional[type], Tuple[type, ...]]] = {
     "model_evaluate": (_STATUS, (_HANDLE, _HANDLE, _HANDLE, c_int, c_void_p, c_int, _OUT)),
     "model_tensor_count": (c_size_t, (_HANDLE,)),
     "model_tensor": (_STATUS, (_HANDLE, _HANDLE, c_size_t, POINTER(Tensor))),
+    "model_export": (_STATUS, (_HANDLE, _HANDLE, POINTER(ExportOptions))),
     "model_read": (_STATUS, (_HANDLE, _HANDLE, c_char_p, c_void_p, c_size_t)),
 }
 

@@ -13,7 +13,8 @@ from ._estimator import (
     BaseEstimator, ClassifierMixin, NotFittedError, check_column_names, check_matrix,
     check_targets, check_width, column_names, seed_of,
 )
-from ._labels import Labels, as_labels
+from ._labels import as_labels
+from ._samples import Samples
 from .dataset import Dataset
 from .errors import UsageError
 from .model import Model
@@ -24,7 +25,6 @@ __all__ = ["Classifier"]
 
 _LEAST_STEPS = 1000  # when epochs is None
 _EVALUATIONS = 20
-_LEAST_GROUP = 4  # samples of a group that gives one for validation whatever the share
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -115,20 +115,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if groups is None and self.attributes == "known":
             raise UsageError("attributes are \"known\", but fit got no groups",
                              "pass groups=... to fit, or use attributes=\"unknown\"")
-        data = _Samples(matrix, codes, values, groups)
+        data = Samples(matrix, codes, values, groups)
         seed = seed_of(self.random_state)
         if X_val is not None or y_val is not None:
             data.add_validation(check_matrix(X_val, type(self).__name__), y_val, groups_val)
         data.hold_out(self.validation_fraction, seed)
-        settings = self._settings(data.trained_on(), seed)
-        dataset = data.dataset()
+        self._train(self._settings(data.trained_on(), seed), data.dataset())
+        self.classes_ = values.astype(target.dtype)
         self.n_features_in_ = matrix.shape[1]
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.classes_ = values.astype(target.dtype)
-        self._train(settings, dataset)
         return self
 
     @staticmethod
@@ -221,83 +219,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return evaluate(y, groups, probabilities=self.predict_proba(X),
                         classes=self.classes_.tolist(), text=text)
 
+    def export(self, **files: Any) -> None:
+        """Writes ONNX or safetensors files for other programs; see gerne.Model.export."""
+        self._fitted().open(self.threads).export(**files)
+
     def save(self, path: Any) -> None:
-        """Writes the network as a safetensors file that gerne.load and `gerne predict`,
-        `gerne eval` and `gerne export` read."""
+        """Writes the network as a safetensors file that gerne.load and the program read."""
         weights = self.weights_
         with open(path, "wb") as file:
             file.write(weights)
-
-
-class _Samples:
-    """What fit got: features, classes, attributes, and which samples are for validation."""
-
-    def __init__(self, x: np.ndarray, codes: np.ndarray, classes: np.ndarray,
-                 groups: Any) -> None:
-        self.x, self.codes, self.classes, self.n = x, codes, classes, len(x)
-        self.groups = None if groups is None else as_labels(groups, "groups")
-        if self.groups is not None and len(self.groups) != self.n:
-            raise UsageError(f"X has {self.n} samples, groups has {len(self.groups)}")
-        self.split: Optional[np.ndarray] = None
-
-    def add_validation(self, x: np.ndarray, y: Any, groups: Any) -> None:
-        if x.shape[1] != self.x.shape[1]:
-            raise UsageError(f"X has {self.x.shape[1]} features, X_val has {x.shape[1]}")
-        labels = Labels(check_targets(y, len(x)), "y_val", self.classes)
-        if (groups is None) != (self.groups is None):
-            raise UsageError("groups and groups_val go together: one of them is missing")
-        if groups is not None:
-            more = as_labels(groups, "groups_val")
-            if len(more) != len(x):
-                raise UsageError(f"X_val has {len(x)} samples, groups_val has {len(more)}")
-            if (more.dtype.kind == "U") != (self.groups.dtype.kind == "U"):  # type: ignore
-                raise UsageError("groups and groups_val have labels of different kinds")
-            self.groups = np.concatenate([self.groups, more])
-        self._append(x, labels.codes)
-
-    def _append(self, x: np.ndarray, codes: np.ndarray) -> None:
-        self.split = np.repeat(np.array([0, 1], dtype=np.uint8), [self.n, len(x)])
-        self.x = np.concatenate([self.x, x])
-        self.codes = np.concatenate([self.codes, codes])
-
-    def hold_out(self, fraction: Any, seed: int) -> None:
-        """Marks a share of every group as validation, unless there is a validation set; at least
-        one sample of every class and of every group that can spare it. Where that is impossible
-        (or the share is 0), the training samples are validated on."""
-        if not isinstance(fraction, (int, float, np.number)) or not 0 <= fraction < 1:
-            raise UsageError(f"validation_fraction {fraction!r} is outside [0, 1)")
-        if self.split is not None:
-            return
-        if fraction == 0 or np.bincount(self.codes).min() < 2:
-            if self.groups is not None:
-                self.groups = np.concatenate([self.groups, self.groups])
-            self._append(self.x, self.codes)
-            return
-        self.split = np.zeros(self.n, dtype=np.uint8)
-        rng = np.random.default_rng(seed)
-        for k in range(len(self.classes)):
-            self._hold_out_of_class(np.flatnonzero(self.codes == k), float(fraction), rng)
-
-    def _hold_out_of_class(self, members: np.ndarray, fraction: float,
-                           rng: np.random.Generator) -> None:
-        assert self.split is not None
-        groups = [members] if self.groups is None else [
-            members[self.groups[members] == a] for a in np.unique(self.groups[members])]
-        counts = [min(len(g) - 1, max(round(fraction * len(g)), len(g) >= _LEAST_GROUP))
-                  for g in groups]
-        if sum(counts) == 0:  # a small class: its largest group gives one
-            largest = int(np.argmax([len(g) for g in groups]))
-            counts[largest] = 1
-        for group, count in zip(groups, counts):
-            self.split[rng.permutation(group)[:count]] = 1
-
-    def trained_on(self) -> int:
-        """Samples that are not for validation."""
-        return int(np.sum(self.split == 0))
-
-    def dataset(self) -> Dataset:
-        return Dataset(self.x, Labels.of_codes(self.codes, self.classes, "y"), self.groups,
-                       self.split)
 
 
 class _Network:

@@ -51,7 +51,7 @@ class Groups(Handle):
         array([[0.95, 0.05],
                [0.05, 0.95]])
         """
-        table = _as_counts(counts)
+        table = as_counts(counts)
         groups = cls.__new__(cls)
         Handle.__init__(groups, call_handle("groups_from_counts", address(table), *table.shape))
         groups._name([str(k) for k in range(table.shape[0])],
@@ -102,14 +102,15 @@ class Groups(Handle):
                 f"{len(self.attribute_names)} attributes>")
 
 
-def _as_counts(counts: Any) -> np.ndarray:
-    table = as_array(counts, "counts")
+def as_counts(counts: Any, what: str = "counts") -> np.ndarray:
+    """A table of counts [classes][attributes]."""
+    table = as_array(counts, what)
     if table.ndim != 2 or 0 in table.shape:
-        raise UsageError(f"counts has shape {table.shape}, expected [classes][attributes]")
+        raise UsageError(f"{what} has shape {table.shape}, expected [classes][attributes]")
     if table.dtype.kind not in "iu":
-        raise UsageError(f"counts has dtype {table.dtype}, expected whole numbers")
+        raise UsageError(f"{what} has dtype {table.dtype}, expected whole numbers")
     if table.max(initial=0) > np.iinfo(np.int64).max:
-        raise UsageError("counts has a number that does not fit 64 bits")
+        raise UsageError(f"{what} has a number that does not fit 64 bits")
     return np.ascontiguousarray(table, dtype=np.int64)
 
 

@@ -11,6 +11,7 @@ from ._calls import call_document
 from ._labels import Labels, as_labels
 from ._library import Predicted
 from .errors import UsageError
+from .groups import as_counts
 
 __all__ = ["evaluate", "compare", "table"]
 
@@ -75,7 +76,7 @@ class _Subject:
 def _train_counts(counts: Any, cells: Any) -> Optional[np.ndarray]:
     if counts is None:
         return None
-    table = as_numbers(counts, "train_counts", 2, np.int64)
+    table = as_counts(counts, "train_counts")
     if table.shape != cells:
         raise UsageError(f"train_counts has shape {table.shape}, expected {cells}: "
                          "[classes][attributes]")

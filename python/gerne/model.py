@@ -12,13 +12,15 @@ from ._arrays import address, as_text, copy_out
 from ._calls import (
     JSON, TEXT, Handle, all_used, call_handle, call_json, context, interruptible, take_text,
 )
-from ._library import Tensor, library
+from ._library import ExportOptions, Tensor, library
 from .config import Config, ConfigSource
 from .dataset import Dataset, split_number
 from .errors import UsageError
 from .metrics import as_frame
 
 __all__ = ["Model", "Predictions", "load"]
+
+PathLike = Union[str, "os.PathLike[str]"]
 
 _WITH_FEATURES = 1
 
@@ -70,7 +72,7 @@ class Model(Handle):
     _kind = "Model"
     _closer = "model_close"
 
-    def __init__(self, path: Union[str, "os.PathLike[str]"], config: ConfigSource = None,
+    def __init__(self, path: PathLike, config: ConfigSource = None,
                  **settings: Any) -> None:
         name = as_text(path, "the path of the model")
         with Config(config, **settings) as made, made.used() as pointer:
@@ -186,6 +188,19 @@ class Model(Handle):
         import torch
         return {name: torch.from_numpy(values) for name, values in self.tensors().items()}
 
+    def export(self, *, onnx: Optional[PathLike] = None, safetensors: Optional[PathLike] = None,
+               fp16: bool = False, features: bool = False, overwrite: bool = False) -> None:
+        """Writes files for other programs, as `gerne export` does: onnx is the network from samples
+        to probabilities, safetensors the weights with the names of PyTorch's libraries. features
+        makes what the body gives an output of the ONNX file."""
+        options = ExportOptions(
+            size=ctypes.sizeof(ExportOptions), fp16=bool(fp16), features=bool(features),
+            overwrite=bool(overwrite), onnx=None if onnx is None else as_text(onnx, "onnx"),
+            safetensors=None if safetensors is None else as_text(safetensors, "safetensors"))
+        ctx = context()
+        with self.used() as pointer:
+            ctx.check(ctx.library.model_export(ctx.pointer, pointer, ctypes.byref(options)))
+
     def __repr__(self) -> str:
         return f"<gerne.Model '{self.path}'{', closed' if self._closed else ''}>"
 
@@ -201,8 +216,7 @@ def _data(x: Any, split: Optional[str], y: Any = None, a: Any = None) -> Any:
     return Dataset(x, y, a), split_number("all")
 
 
-def load(path: Union[str, "os.PathLike[str]"], config: ConfigSource = None,
-         **settings: Any) -> Model:
+def load(path: PathLike, config: ConfigSource = None, **settings: Any) -> Model:
     """Opens a model: a run directory, or a file of weights (safetensors, or PyTorch's .pth).
 
     Settings may be checkpoint ("best" or "last"), threads and, for weights without metadata,

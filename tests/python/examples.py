@@ -27,6 +27,7 @@ class Examples(unittest.TestCase):
                               "    sys.modules[name] = None\n")
             out = self.run_example("embeddings.py", folder=folder,
                                    path=f"{folder}:{support.PACKAGE}")
+            self.assertGreater((Path(folder) / "birds.onnx").stat().st_size, 100)
             model = gerne.load(Path(folder) / "birds.safetensors")
             self.assertEqual(model.class_names, ["landbird", "waterbird"])
             self.assertEqual(model.predict([[0.0] * 32]).tolist(), ["landbird"])

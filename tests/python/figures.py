@@ -81,6 +81,15 @@ class Figures(unittest.TestCase):
             self.assertEqual(cells[4], str(pred))
             self.assertEqual([f"{v:.9g}" for v in chances], [f"{float(c):.9g}" for c in cells[5:7]])
 
+    def test_export(self):
+        """The same bytes as `gerne export` writes."""
+        for kind in ("onnx", "safetensors"):
+            support.gerne("export", self.root / "program", f"--{kind}",
+                          self.root / f"program.{kind}")
+            gerne.load(self.root / "program").export(**{kind: self.root / f"ours.{kind}"})
+            self.assertEqual((self.root / f"ours.{kind}").read_bytes(),
+                             (self.root / f"program.{kind}").read_bytes(), kind)
+
     def test_bounds_and_audit(self):
         program = json.loads(support.gerne("bounds", "--counts", "3498,184;56,1057", "--c", "0.5",
                                            "--beta", "1", "--json"))

@@ -129,6 +129,7 @@ class Agreement(unittest.TestCase):
         """Fields in the header's order; sizes as the compiler sees them."""
         kinds = {"gerne_predicted": _library.Predicted, "gerne_arrays": _library.Arrays,
                  "gerne_sampler_options": _library.SamplerOptions, "gerne_tensor": _library.Tensor,
+                 "gerne_export_options": _library.ExportOptions,
                  "gerne_progress": _library.Progress}
         lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <gerne.h>",
                  "int main(void) {"]

@@ -134,6 +134,8 @@ def calls(folder):
     yield "texts and numbers", lambda: gerne.evaluate(Y, pred=["0", "1"] * 20)
     yield "no predictions", lambda: gerne.evaluate(Y, A)
     yield "train_counts", lambda: gerne.evaluate(Y, A, pred=Y, train_counts=[[1, 2, 3]])
+    yield "fractions in train_counts", lambda: gerne.evaluate(
+        Y, A, pred=Y, train_counts=[[1.5, 2], [3, 4]])
     yield "negative train_counts", lambda: gerne.evaluate(Y, A, pred=Y,
                                                           train_counts=[[-1, 2], [3, 4]])
     yield "table", lambda: gerne.table({"gba": 1})
@@ -201,6 +203,11 @@ def calls(folder):
     yield "evaluate labels alone", lambda: model.evaluate(None, Y)
     yield "evaluate labels twice", lambda: model.evaluate(data, Y)
     yield "evaluate unknown classes", lambda: model.evaluate(X, ["cat", "dog"] * 20)
+
+    for files in ({}, {"onnx": 5}, {"onnx": ""}, {"onnx": folder + "/no/such/x.onnx"},
+                  {"onnx": "\0"}, {"safetensors": folder + "/bad.yaml"}, {"onnx": folder},
+                  {"onnx": folder + "/x", "safetensors": folder + "/x"}):
+        yield f"export({files!r})", lambda f=files: model.export(**f)
 
     # The estimator.
     for options in ({"method": "nothing"}, {"method": 5}, {"attributes": "maybe"},
