@@ -38,11 +38,10 @@ class Checks(unittest.TestCase):
 
     @unittest.skipUnless(support.has("pandas"), "python3-pandas is not installed")
     def test_data_frames(self):
-        for check in ("check_dataframe_column_names_consistency",
-                      "check_n_features_in_after_fitting", "check_param_validation"):
-            function = getattr(estimator_checks, check, None)
-            if function is not None and check != "check_param_validation":
-                function("Classifier", gerne.Classifier(attributes="unknown", threads=1))
+        """Further checks, which scikit-learn keeps for its own estimators."""
+        for check in (estimator_checks.check_dataframe_column_names_consistency,
+                      estimator_checks.check_n_features_in_after_fitting):
+            check("Classifier", gerne.Classifier(attributes="unknown", threads=1))
 
 
 if __name__ == "__main__":
