@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from contextlib import ExitStack, contextmanager
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from ._library import LOG_FN, Library, library
 from .errors import BY_STATUS, InternalError, OutOfMemory, UsageError
@@ -166,6 +166,14 @@ class Handle:
 
     def __reduce_ex__(self, _protocol: Any) -> Any:
         raise TypeError(f"a {self._kind} cannot be copied or pickled: it belongs to the library")
+
+
+def names_of(handle: Handle, count: str, name: str) -> List[str]:
+    """The names that gerne_NAME(handle, i) gives for i below gerne_COUNT(handle)."""
+    lib = library()
+    with handle.used() as pointer:
+        return [getattr(lib, name)(pointer, i).decode("utf-8", "replace")
+                for i in range(getattr(lib, count)(pointer))]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from ._arrays import address, as_array, as_numbers, copy_out, same_length, text_array
-from ._calls import Handle, call_document, call_handle
+from ._calls import Handle, call_document, call_handle, names_of
 from ._labels import Labels
 from ._library import Arrays, library
 from .config import Config, ConfigSource
@@ -114,21 +114,15 @@ class Dataset(Handle):
     def __len__(self) -> int:
         return self.count()
 
-    def _names(self, count: str, name: str) -> List[str]:
-        lib = library()
-        with self.used() as pointer:
-            return [getattr(lib, name)(pointer, i).decode("utf-8", "replace")
-                    for i in range(getattr(lib, count)(pointer))]
-
     @property
     def class_names(self) -> List[str]:
         """Names of the classes in order; empty for unlabelled data."""
-        return self._names("dataset_classes", "dataset_class_name")
+        return names_of(self, "dataset_classes", "dataset_class_name")
 
     @property
     def attribute_names(self) -> List[str]:
         """Names of the attributes in order; empty if they are unknown."""
-        return self._names("dataset_attributes", "dataset_attribute_name")
+        return names_of(self, "dataset_attributes", "dataset_attribute_name")
 
     def _labels(self, function: str, dtype: Any) -> Optional[np.ndarray]:
         lib = library()

@@ -10,7 +10,8 @@ import numpy as np
 
 from ._arrays import address, as_text, copy_out
 from ._calls import (
-    JSON, TEXT, Handle, all_used, call_handle, call_json, context, interruptible, take_text,
+    JSON, TEXT, Handle, all_used, call_handle, call_json, context, interruptible, names_of,
+    take_text,
 )
 from ._library import ExportOptions, Tensor, library
 from .config import Config, ConfigSource
@@ -79,16 +80,10 @@ class Model(Handle):
             super().__init__(call_handle("model_open", name, pointer))
         self.path = os.fsdecode(name)
 
-    def _names(self, count: str, name: str) -> List[str]:
-        lib = library()
-        with self.used() as pointer:
-            return [getattr(lib, name)(pointer, i).decode("utf-8", "replace")
-                    for i in range(getattr(lib, count)(pointer))]
-
     @property
     def class_names(self) -> List[str]:
         """Names of the classes, in the order of the probabilities."""
-        return self._names("model_classes", "model_class_name")
+        return names_of(self, "model_classes", "model_class_name")
 
     @property
     def classes(self) -> np.ndarray:
@@ -98,7 +93,7 @@ class Model(Handle):
     @property
     def attribute_names(self) -> List[str]:
         """Names of the attributes; empty if they are unknown."""
-        return self._names("model_attributes", "model_attribute_name")
+        return names_of(self, "model_attributes", "model_attribute_name")
 
     @property
     def metadata(self) -> Dict[str, str]:

@@ -15,7 +15,7 @@ import support
 import gerne
 import gerne.torch
 
-MNIST = Path(os.environ.get("GERNE_MNIST", "/work/shared/data/mnist"))
+MNIST = Path(os.environ.get("GERNE_REAL_DATA", support.SOURCE / "../shared/data")) / "mnist"
 STEPS, SEEDS = 300, (0, 1, 2)
 DATA = {"format": "c-mnist", "dir": MNIST, "ratio": 0.005}
 
@@ -37,7 +37,7 @@ def pixels(split, folder):
 
 
 class Loop(unittest.TestCase):
-    @unittest.skipUnless(MNIST.exists(), f"{MNIST} is missing: set GERNE_MNIST")
+    @unittest.skipUnless(MNIST.exists(), f"{MNIST} is missing (GERNE_REAL_DATA names the folder)")
     def test_coloured_mnist(self):
         data = gerne.Dataset.open(data=DATA)
         with tempfile.TemporaryDirectory() as folder:
