@@ -39,6 +39,7 @@ static gerne_status start(gn_run *run)
     groupdro_state *state = run->state;
     size_t groups = (size_t)run->classes * run->attributes;
     state->groups = groups;
+    run->looks_first = true;
     float initial = given->variant == ORIGINAL ? 1.0f / (float)groups : 1.0f;
     GN_TRY(gn_run_table(run, "q", groups, initial, &state->q));
     GN_TRY(gn_run_alloc(run, groups, sizeof *state->losses, &state->losses));

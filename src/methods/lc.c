@@ -167,6 +167,7 @@ static gerne_status start(gn_run *run)
     gn_lc_table *table = &state->table;
     size_t cells = (size_t)run->classes * run->classes, batch = run->batch;
     table->classes = run->classes;
+    run->looks_first = true;
     GN_TRY(gn_run_table(run, "shares", cells, 0, &table->values));
     GN_TRY(gn_run_table(run, "shares seen", cells, 0, &table->seen));
     GN_TRY(gn_run_alloc(run, cells, sizeof(float), &table->sums));

@@ -40,6 +40,7 @@ static int stages(const gn_run *run, gn_stage *list)
 static gerne_status start(gn_run *run)
 {
     lff_state *state = run->state;
+    run->looks_first = true;
     GN_TRY(gn_difficulty_start(run, &state->difficulty));
     return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
 }

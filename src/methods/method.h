@@ -139,6 +139,8 @@ typedef struct gn_run {
 
     /* start may set these. */
     bool whole;           /* batches are not cut into micro-batches; coupled at first */
+    bool looks_first;     /* losses of all its samples come before gradients: a small network runs
+                             the batch at once, so that nothing is computed twice */
     size_t pass_samples;  /* of one such batch at most; batch at first */
     size_t epoch_samples; /* n at first */
     double c, beta;       /* of the groups' law, for reports; 1 and NaN at first */

@@ -45,6 +45,8 @@ static void set_budget(gn_trainer *t)
     t->run.steps = budget(t, t->run.stage, t->now.epoch_steps);
 }
 
+enum { AT_ONCE_MAX = 8192 }; /* samples of a small network: what memory gives without a thought */
+
 /* Samples that run at once: a whole batch where its samples meet, else what fits the cache. */
 static int64_t pass_size(const gn_trainer *t)
 {
@@ -57,6 +59,8 @@ static int64_t pass_size(const gn_trainer *t)
     if (gn_architecture_find(NULL, name, &architecture) != GERNE_OK)
         architecture = &gn_linear_architecture;
     int64_t most = gn_training_batch(architecture);
+    if (t->run.looks_first && !architecture->wants_images && !architecture->wants_tokens)
+        most = AT_ONCE_MAX;
     return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
 }
 
@@ -169,6 +173,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->coupled = t->couples && !run->stage->head_only;
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     run->whole = run->coupled;
+    run->looks_first = false;
     run->pass_samples = run->batch;
     run->epoch_samples = run->n;
     run->c = 1;
