@@ -17,6 +17,7 @@
 #include "debias/groups.h"
 #include "methods/estimating.h"
 #include "methods/weighted.h"
+#include "nn/model.h"
 
 enum { ROLES = 4 };
 
@@ -54,9 +55,9 @@ typedef struct cnc_state {
     const gerne_sampler *sampler; /* of the first stage */
     float *slices;                /* [n]: the first model's predictions, then those in validation */
     lists anchors, positives, negatives;
-    size_t m, units;
-    uint32_t *batch; /* [units][4 m] samples */
-    float *weights;  /* [4 m], equal */
+    size_t m, units, at_once; /* at_once: units of a pass, 1 or all */
+    uint32_t *batch;          /* [units][4 m] samples */
+    float *weights;           /* [at_once][4 m], equal */
 } cnc_state;
 
 static bool is_first(const gn_run *run)
@@ -145,6 +146,16 @@ static gerne_status check_sets(gn_run *run)
     return GERNE_OK;
 }
 
+/* Passes of a small network are faster with all units; the activations of a large one would need
+ * much memory, and units that share their statistics would not be units. */
+static size_t units_at_once(const gn_run *run, size_t units)
+{
+    const gn_architecture *network;
+    bool known = gn_architecture_find(NULL, run->model->arch, &network) == GERNE_OK;
+    bool small = known && !network->wants_images && !network->wants_tokens;
+    return small && !run->coupled ? units : 1;
+}
+
 static gerne_status start_main(gn_run *run)
 {
     const cnc_options *given = run->options;
@@ -156,11 +167,12 @@ static gerne_status start_main(gn_run *run)
     size_t unit = ROLES * state->m, fitting = run->batch / unit;
     state->units = given->units ? (size_t)given->units : fitting ? fitting : 1;
     GN_TRY(gn_run_alloc(run, state->units * unit, sizeof *state->batch, &state->batch));
-    GN_TRY(gn_run_alloc(run, unit, sizeof *state->weights, &state->weights));
-    for (size_t i = 0; i < unit; i++)
-        state->weights[i] = (float)((1 - given->lambda) / (double)(unit * state->units));
+    state->at_once = units_at_once(run, state->units);
     run->whole = true;
-    run->pass_samples = unit;
+    run->pass_samples = state->at_once * unit;
+    GN_TRY(gn_run_alloc(run, run->pass_samples, sizeof *state->weights, &state->weights));
+    for (size_t i = 0; i < run->pass_samples; i++)
+        state->weights[i] = (float)((1 - given->lambda) / (double)(unit * state->units));
     /* An epoch draws as many samples as there are, however many a step draws. */
     double share = (double)run->batch / (double)(state->units * unit);
     run->epoch_samples = (size_t)((double)run->n * share + 0.5);
@@ -253,6 +265,21 @@ static gn_minibatch part_of(const gn_minibatch *batch, size_t first, size_t coun
     return part;
 }
 
+/* Rows from..from+count-1 of a part. */
+static gn_loss_part rows_of(const gn_loss_part *part, size_t from, size_t count)
+{
+    gn_loss_part rows = *part;
+    rows.first += from;
+    rows.count = count;
+    rows.logits += from * part->classes;
+    rows.features += from * part->width;
+    rows.losses = part->losses ? part->losses + from : NULL;
+    rows.logit_gradient = part->logit_gradient ? part->logit_gradient + from * part->classes : NULL;
+    rows.feature_gradient =
+        part->feature_gradient ? part->feature_gradient + from * part->width : NULL;
+    return rows;
+}
+
 /* The value of the loss of the last pass is not kept by gn_run_pass: noted here for the log. */
 typedef struct noted_unit {
     gn_cnc_unit unit;
@@ -263,7 +290,12 @@ static double noted_loss(const void *given, const gn_loss_part *part)
 {
     const noted_unit *noted = given;
     const gn_loss loss = gn_cnc_loss(&noted->unit);
-    *noted->value = loss.evaluate(loss.terms, part);
+    size_t size = ROLES * noted->unit.m;
+    *noted->value = 0;
+    for (size_t i = 0; i < part->count; i += size) {
+        const gn_loss_part unit = rows_of(part, i, size);
+        *noted->value += loss.evaluate(loss.terms, &unit);
+    }
     return *noted->value;
 }
 
@@ -276,8 +308,8 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     (void)k;
     if (is_first(run))
         return gn_plain_step(run, batch);
-    for (size_t u = 0; u < state->units; u++) {
-        gn_minibatch part = part_of(batch, u * size, size);
+    for (size_t u = 0; u < state->units; u += state->at_once) {
+        gn_minibatch part = part_of(batch, u * size, state->at_once * size);
         double value;
         const noted_unit terms = {{.m = state->m,
                                    .tau = given->tau,

@@ -101,11 +101,13 @@ static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
                        "of the largest group y=%u, a=%u is %.4g%s",
                        given->beta, given->c, bounds.lower, bounds.upper, bounds.y, bounds.a, share,
                        share < 0 ? ": a negative share makes its loss grow without bound" : ""));
-    return gn_text_add(run->ctx, remedy, " or method.beta%s",
-                       run->coupled && !run->concatenate
-                           ? ", set model.bn concat (the network can tell the two batches apart by "
-                             "their BatchNorm statistics)"
-                           : "");
+    const char *bn = "";
+    if (run->coupled && !run->concatenate)
+        bn = ", set model.bn concat (the network can tell the two batches apart by their BatchNorm "
+             "statistics)";
+    else if (run->model->bn == GN_BN_FROZEN)
+        bn = ", set model.bn concat (frozen statistics do not follow large steps)";
+    return gn_text_add(run->ctx, remedy, " or method.beta%s", bn);
 }
 
 static const char description[] =
