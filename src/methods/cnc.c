@@ -58,6 +58,7 @@ typedef struct cnc_state {
     size_t m, units, at_once; /* at_once: units of a pass, 1 or all */
     uint32_t *batch;          /* [units][4 m] samples */
     float *weights;           /* [at_once][4 m], equal */
+    double *scratch;          /* [4 m] */
 } cnc_state;
 
 static bool is_first(const gn_run *run)
@@ -170,6 +171,7 @@ static gerne_status start_main(gn_run *run)
     state->at_once = units_at_once(run, state->units);
     run->whole = true;
     run->pass_samples = state->at_once * unit;
+    GN_TRY(gn_run_alloc(run, unit, sizeof *state->scratch, &state->scratch));
     GN_TRY(gn_run_alloc(run, run->pass_samples, sizeof *state->weights, &state->weights));
     for (size_t i = 0; i < run->pass_samples; i++)
         state->weights[i] = (float)((1 - given->lambda) / (double)(unit * state->units));
@@ -316,7 +318,8 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
                                    .lambda = given->lambda,
                                    .scale = 1 / (double)state->units,
                                    .labels = part.samples.labels,
-                                   .weights = state->weights},
+                                   .weights = state->weights,
+                                   .scratch = state->scratch},
                                   &value};
         const gn_loss loss = {.evaluate = noted_loss, .terms = &terms, .wants_features = true};
         GN_TRY(gn_run_pass(run, 0, &part, &loss, u > 0));

@@ -17,6 +17,7 @@ typedef struct gn_cnc_unit {
     double tau, lambda, scale;
     const int32_t *labels; /* [4 m] */
     const float *weights;  /* [4 m]: scale (1 - lambda) / (4 m) each */
+    double *scratch;       /* [4 m] */
 } gn_cnc_unit;
 
 gn_loss gn_cnc_loss(const gn_cnc_unit *unit);

@@ -17,15 +17,23 @@ static double norm(const float *u, size_t width)
     return fmax(sqrt(dot(u, u, width)), least_norm);
 }
 
-/* gradient += factor d cos(u, v) / du. Features that are all zero have no direction: a step would
- * be of any length. */
-static void add_slope(const float *u, const float *v, size_t width, double factor, float *gradient)
+typedef struct direction {
+    const float *x;
+    double norm;
+    float *gradient;
+} direction;
+
+/* gradient of u += factor d cos(u, v) / du. Features that are all zero have no direction: a step
+ * would be of any length. */
+static void add_slope(const direction *u, const direction *v, size_t width, double cosine,
+                      double factor)
 {
-    double nu = norm(u, width), nv = norm(v, width), cosine = dot(u, v, width) / (nu * nv);
-    if (nu <= least_norm)
+    if (u->norm <= least_norm)
         return;
+    const float along = (float)(factor / (u->norm * v->norm));
+    const float back = (float)(factor * cosine / (u->norm * u->norm));
     for (size_t j = 0; j < width; j++)
-        gradient[j] += (float)(factor * ((double)v[j] / nv - cosine * (double)u[j] / nu) / nu);
+        u->gradient[j] += along * v->x[j] - back * u->x[j];
 }
 
 /* One sample contrasted with 2 m others: positives first..first+m-1 of the part, then negatives. */
@@ -43,25 +51,27 @@ static size_t other_of(const contrast *c, size_t m, size_t i)
 static double contrast_loss(const gn_cnc_unit *unit, const gn_loss_part *part, const contrast *c)
 {
     size_t m = unit->m, width = part->width;
+    double *cosines = unit->scratch, *norms = unit->scratch + 2 * m;
     const float *a = part->features + c->anchor * width;
-    double largest = -INFINITY, sum = 0, positive = 0;
-    for (int pass = 0; pass < 3; pass++)
-        for (size_t i = 0; i < 2 * m; i++) {
-            size_t at = other_of(c, m, i);
-            const float *v = part->features + at * width;
-            double z = dot(a, v, width) / (norm(a, width) * norm(v, width) * unit->tau);
-            if (pass == 0) {
-                largest = fmax(largest, z);
-                positive += i < m ? z / (double)m : 0;
-            } else if (pass == 1) {
-                sum += exp(z - largest);
-            } else if (part->feature_gradient) {
-                double slope = exp(z - largest) / sum - (i < m ? 1 / (double)m : 0);
-                double factor = unit->scale * unit->lambda * slope / unit->tau;
-                add_slope(a, v, width, factor, part->feature_gradient + c->anchor * width);
-                add_slope(v, a, width, factor, part->feature_gradient + at * width);
-            }
-        }
+    double own = norm(a, width), largest = -INFINITY, sum = 0, positive = 0;
+    for (size_t i = 0; i < 2 * m; i++) {
+        const float *v = part->features + other_of(c, m, i) * width;
+        norms[i] = norm(v, width);
+        cosines[i] = dot(a, v, width) / (own * norms[i]);
+        largest = fmax(largest, cosines[i] / unit->tau);
+        positive += i < m ? cosines[i] / (unit->tau * (double)m) : 0;
+    }
+    for (size_t i = 0; i < 2 * m; i++)
+        sum += exp(cosines[i] / unit->tau - largest);
+    for (size_t i = 0; i < 2 * m && part->feature_gradient; i++) {
+        size_t from = c->anchor * width, to = other_of(c, m, i) * width;
+        const direction u = {a, own, part->feature_gradient + from};
+        const direction v = {part->features + to, norms[i], part->feature_gradient + to};
+        double slope = exp(cosines[i] / unit->tau - largest) / sum - (i < m ? 1 / (double)m : 0);
+        double factor = unit->scale * unit->lambda * slope / unit->tau;
+        add_slope(&u, &v, width, cosines[i], factor);
+        add_slope(&v, &u, width, cosines[i], factor);
+    }
     return largest + log(sum) - positive;
 }
 

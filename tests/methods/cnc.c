@@ -23,8 +23,13 @@ static void a_unit_by_hand(void **state)
     float weights[8], losses[8];
     for (int i = 0; i < 8; i++)
         weights[i] = 0.5f * 0.25f / 8;
-    const gn_cnc_unit unit = {
-        .m = 2, .tau = 1, .lambda = 0.75, .scale = 0.5, .labels = labels, .weights = weights};
+    const gn_cnc_unit unit = {.m = 2,
+                              .tau = 1,
+                              .lambda = 0.75,
+                              .scale = 0.5,
+                              .labels = labels,
+                              .weights = weights,
+                              .scratch = (double[8]){0}};
     const gn_loss loss = gn_cnc_loss(&unit);
     const gn_loss_part part = {.count = 8,
                                .classes = 2,
@@ -67,8 +72,13 @@ static void features_get_their_gradient(void **state)
         weights[i] = 0.25f / UNIT;
         labels[i] = i % 2;
     }
-    const gn_cnc_unit unit = {
-        .m = M, .tau = 0.5, .lambda = 0.75, .scale = 1, .labels = labels, .weights = weights};
+    const gn_cnc_unit unit = {.m = M,
+                              .tau = 0.5,
+                              .lambda = 0.75,
+                              .scale = 1,
+                              .labels = labels,
+                              .weights = weights,
+                              .scratch = (double[UNIT]){0}};
     const gn_loss loss = gn_cnc_loss(&unit);
     loss.evaluate(loss.terms, &(gn_loss_part){.count = UNIT,
                                               .classes = 2,
