@@ -14,9 +14,10 @@ gerne_status gn_arrays_format(gerne_ctx *ctx, const gerne_arrays *arrays, gn_dat
     bool pixels = arrays->pixels || (arrays->fetch && (arrays->height || arrays->width));
     bool texts = arrays->texts != NULL;
     bool twice = arrays->fetch && (arrays->features || arrays->pixels || texts);
-    if (features + pixels + texts != 1 || twice) {
+    int kinds = features + pixels + texts;
+    if (kinds != 1 || twice) {
         gn_fail(ctx, GERNE_EUSAGE, "samples are features, pixels or texts, and %s given",
-                features + pixels + texts ? "more than one of them is" : "none of them is");
+                kinds ? "more than one of them is" : "none of them is");
         gn_hint(ctx, "a fetch function stands for features (with dimension) or pixels (with "
                      "height and width)");
         return GERNE_EUSAGE;

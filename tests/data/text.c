@@ -128,7 +128,7 @@ static void check_counts(fixture *f, gn_preset preset, size_t n, uint32_t attrib
                          const int32_t *a, const uint32_t *rows)
 {
     gn_dataset *data;
-    f->options.preset = preset;
+    f->options.preset = (int)preset;
     assert_ok(f->ctx, gn_dataset_open(f->ctx, &f->options, &data));
     assert_int_equal(data->n, n);
     assert_int_equal(data->attributes, attributes);
