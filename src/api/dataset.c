@@ -54,6 +54,16 @@ static gerne_status fill_from_arrays(gerne_ctx *ctx, const gerne_arrays *arrays,
     return open_labels(ctx, d);
 }
 
+/* A dataset that was filled is the caller's, one that was not is closed. */
+static gerne_status give(gerne_status status, gerne_dataset *dataset, gerne_dataset **out)
+{
+    if (status != GERNE_OK)
+        gerne_dataset_close(dataset);
+    else
+        *out = dataset;
+    return status;
+}
+
 gerne_status gerne_dataset_from_arrays(gerne_ctx *ctx, const gerne_arrays *arrays,
                                        gerne_dataset **out)
 {
@@ -63,12 +73,7 @@ gerne_status gerne_dataset_from_arrays(gerne_ctx *ctx, const gerne_arrays *array
     *out = NULL;
     GN_NEEDS(ctx, arrays);
     GN_TRY(new_dataset(ctx, &dataset));
-    gerne_status status = fill_from_arrays(ctx, arrays, dataset);
-    if (status != GERNE_OK)
-        gerne_dataset_close(dataset);
-    else
-        *out = dataset;
-    return status;
+    return give(fill_from_arrays(ctx, arrays, dataset), dataset, out);
 }
 
 static gerne_status fill_from_config(gerne_ctx *ctx, const gerne_config *config, gerne_dataset *d)
@@ -89,12 +94,7 @@ gerne_status gerne_dataset_open(gerne_ctx *ctx, const gerne_config *config, gern
     *out = NULL;
     GN_NEEDS(ctx, config);
     GN_TRY(new_dataset(ctx, &dataset));
-    gerne_status status = fill_from_config(ctx, config, dataset);
-    if (status != GERNE_OK)
-        gerne_dataset_close(dataset);
-    else
-        *out = dataset;
-    return status;
+    return give(fill_from_config(ctx, config, dataset), dataset, out);
 }
 
 /* ---- reading ---- */

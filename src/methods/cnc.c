@@ -152,8 +152,8 @@ static gerne_status check_sets(gn_run *run)
 static size_t units_at_once(const gn_run *run, size_t units)
 {
     const gn_architecture *network;
-    bool known = gn_architecture_find(NULL, run->model->arch, &network) == GERNE_OK;
-    bool small = known && !network->wants_images && !network->wants_tokens;
+    bool small = gn_architecture_find(NULL, run->model->arch, &network) == GERNE_OK &&
+                 gn_architecture_is_small(network);
     return small && !run->coupled ? units : 1;
 }
 

@@ -129,6 +129,11 @@ void gn_head_name(const gn_architecture *architecture, const gn_model_options *o
 /* Texts are cut by their tokens, too: see gn_network_token_limit. */
 enum { SMALL_SAMPLES = 256, LARGE_SAMPLES = 32, TEXT_SAMPLES = 64, LARGE_SIDE = 64 };
 
+bool gn_architecture_is_small(const gn_architecture *architecture)
+{
+    return !architecture->wants_images && !architecture->wants_tokens;
+}
+
 int64_t gn_training_batch(const gn_architecture *architecture)
 {
     if (architecture->wants_tokens)

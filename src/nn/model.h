@@ -85,6 +85,9 @@ void gn_head_name(const gn_architecture *architecture, const gn_model_options *o
 int64_t gn_training_batch(const gn_architecture *architecture);
 int64_t gn_inference_batch(const gn_sample_shape *shape);
 
+/* Takes numbers, not images or texts: the activations of a whole batch need little memory. */
+bool gn_architecture_is_small(const gn_architecture *architecture);
+
 /* Ends with a NULL. */
 extern const gn_architecture *const gn_architectures[];
 

@@ -39,6 +39,14 @@ const size_t gn_place_option_count = sizeof gn_place_options / sizeof gn_place_o
 #define GBA "gba", .metric_title = "group-balanced accuracy"
 #define WGA "wga", .metric_title = "worst-group accuracy"
 
+/* What both studies on it have in common. */
+#define CIVILCOMMENTS                                                                              \
+    .metric = WGA, .folder = "civilcomments",                                                      \
+    .witness = "all_data_with_identities.csv|civilcomments_v1.0/all_data_with_identities.csv",     \
+    .is_file = true,                                                                               \
+    .hint = "WILDS' package downloads it; see docs/text.md; then --civilcomments FOLDER",          \
+    .option = PLACE(civilcomments)
+
 static const gn_paper_dataset datasets[] = {
     {.name = "synthetic", .title = "the built-in data", .metric = GBA, .folder = ""},
     {.name = "c-mnist",
@@ -78,22 +86,8 @@ static const gn_paper_dataset datasets[] = {
      .hint = "CelebA's authors ask to download it from their page; see docs/data.md; then --celeba "
              "FOLDER",
      .option = PLACE(celeba)},
-    {.name = "civilcomments",
-     .title = "CivilComments",
-     .metric = WGA,
-     .folder = "civilcomments",
-     .witness = "all_data_with_identities.csv|civilcomments_v1.0/all_data_with_identities.csv",
-     .is_file = true,
-     .hint = "WILDS' package downloads it; see docs/text.md; then --civilcomments FOLDER",
-     .option = PLACE(civilcomments)},
-    {.name = "civilcomments-tuned",
-     .title = "CivilComments, fine-tuned",
-     .metric = WGA,
-     .folder = "civilcomments",
-     .witness = "all_data_with_identities.csv|civilcomments_v1.0/all_data_with_identities.csv",
-     .is_file = true,
-     .hint = "WILDS' package downloads it; see docs/text.md; then --civilcomments FOLDER",
-     .option = PLACE(civilcomments)},
+    {.name = "civilcomments", .title = "CivilComments", CIVILCOMMENTS},
+    {.name = "civilcomments-tuned", .title = "CivilComments, fine-tuned", CIVILCOMMENTS},
 };
 
 const gn_paper_dataset *gn_paper_dataset_find(const char *name)

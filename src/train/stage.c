@@ -59,7 +59,7 @@ static int64_t pass_size(const gn_trainer *t)
     if (gn_architecture_find(NULL, name, &architecture) != GERNE_OK)
         architecture = &gn_linear_architecture;
     int64_t most = gn_training_batch(architecture);
-    if (t->run.looks_first && !architecture->wants_images && !architecture->wants_tokens)
+    if (t->run.looks_first && gn_architecture_is_small(architecture))
         most = AT_ONCE_MAX;
     return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
 }
