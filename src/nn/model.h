@@ -107,7 +107,8 @@ GERNE_CHECKED gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name
 extern const gn_architecture gn_linear_architecture, gn_mlp_architecture;
 extern const gn_architecture gn_resnet18_architecture, gn_resnet34_architecture,
     gn_resnet50_architecture, gn_resnet20_architecture;
-extern const gn_architecture gn_convnet3_architecture, gn_convnet4_architecture;
+extern const gn_architecture gn_convnet_architecture, gn_convnet3_architecture,
+    gn_convnet4_architecture;
 extern const gn_architecture gn_bert_architecture, gn_vit_architecture;
 
 #endif
