@@ -92,7 +92,8 @@ GERNE_CHECKED gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *datase
 /* Standardises features with somebody else's mean and deviation (a trained model's), dimension
  * floats each. After prepare of a dataset that was opened without data.standardize. */
 GERNE_CHECKED gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset,
-                                                  const float *mean, const float *deviation);
+                                                  const float *mean, const float *deviation,
+                                                  int threads);
 
 /* What one sample is to a network. */
 gn_sample_shape gn_dataset_shape(const gn_dataset *dataset);

@@ -201,7 +201,7 @@ static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model,
     GN_TRY(gn_dataset_prepare(ctx, data->dataset, DECODERS));
     if (card && card->mean && data->dataset->field == GN_FEATURES &&
         (size_t)gn_field_size(&card->shape.fields[0]) == data->dataset->dimension)
-        GN_TRY(gn_dataset_standardize(ctx, data->dataset, card->mean, card->deviation));
+        GN_TRY(gn_dataset_standardize(ctx, data->dataset, card->mean, card->deviation, DECODERS));
     return GERNE_OK;
 }
 
