@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import threading
+from contextlib import contextmanager
 from ctypes import (
     CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint,
     c_uint32, c_uint64, c_void_p,
@@ -210,18 +211,33 @@ def candidates() -> Iterator[str]:
     yield f"/usr/local/lib/{NAME}"
 
 
-def _open(path: str) -> ctypes.CDLL:
-    """Loads a library. libgomp, which may come with it, reads its variables now: threads that
+@contextmanager
+def _short_waits() -> Iterator[None]:
+    """libgomp reads its variables when it is loaded, by whatever library comes first: threads that
     spin only briefly are many times faster on a busy machine."""
     variable = "GOMP_SPINCOUNT"
     ours = variable not in os.environ and "OMP_WAIT_POLICY" not in os.environ
     if ours:
         os.environ[variable] = "1000"
     try:
-        return ctypes.CDLL(path)
+        yield
     finally:
         if ours:
             del os.environ[variable]
+
+
+def load_openmp() -> None:
+    """Loads libgomp, if there is one, before scikit-learn does so with waits of its own."""
+    with _short_waits():
+        try:
+            ctypes.CDLL("libgomp.so.1")
+        except OSError:
+            pass
+
+
+def _open(path: str) -> ctypes.CDLL:
+    with _short_waits():
+        return ctypes.CDLL(path)
 
 
 def _check_version(cdll: ctypes.CDLL, path: str) -> None:

@@ -42,7 +42,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     c, beta : GERNE's, None: the library's defaults; t : attributes unknown, fraction of each class
         that becomes its minority.
     optimizer, lr, weight_decay, batch_size : of the training; batch_size is that of all classes,
-        None: a 200th of the training samples, within 128 and 1024.
+        None: a 200th of the training samples, as a power of 2 from 128 to 1024.
     epochs : length of the training; None: 20, and more on small data.
     patience : early stopping: evaluations (one an epoch) in a row without a better metric after
         which training ends; None: never.
@@ -172,7 +172,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Samples per batch; large data affords large ones, which are faster."""
         if self.batch_size is not None:
             return min(as_int(self.batch_size, "batch_size", 1), n)
-        return min(n, _LARGEST_BATCH, max(_SMALLEST_BATCH, n // _STEPS_OF_EPOCH))
+        power = 2 ** round(np.log2(n / _STEPS_OF_EPOCH))
+        return int(min(n, _LARGEST_BATCH, max(_SMALLEST_BATCH, power)))
 
     def _length(self, n: int, batch: int) -> Dict[str, Any]:
         """Epochs, or on small data a number of steps."""

@@ -57,7 +57,9 @@ typedef struct gn_dataset {
     gn_augment augment;            /* what gn_fetch does to training samples */
     size_t skipped;                /* bad samples skipped by data.skip_bad */
     size_t memory_limit;           /* bytes */
-    bool read_once; /* may be set before prepare: samples that are files are not kept in memory */
+    /* May be set before prepare: samples that are files are not kept in memory; nobody will ask for
+     * the fingerprint. */
+    bool read_once, no_fingerprint;
 
     /* The rest belongs to src/data. */
     gn_arena *arena;

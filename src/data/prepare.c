@@ -71,8 +71,8 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);
-    if (!cached && !dataset->source->digest)
-        return GERNE_OK; /* generated: nothing to check */
+    if (!cached && (!dataset->source->digest || (lent && dataset->no_fingerprint)))
+        return GERNE_OK; /* generated, or the caller's: nothing to check */
     preparation job = {.dataset = dataset};
     uint8_t *failed = NULL;
     gerne_status status = GERNE_OK;
@@ -252,7 +252,7 @@ gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const f
 
 /* Columns are what threads share, so that the order of every sum, and with it the last bit, does
  * not depend on their number. */
-enum { COLUMNS_AT_ONCE = 64 };
+enum { COLUMNS_AT_ONCE = 128 };
 
 typedef struct column_sums {
     const gn_dataset *dataset;
@@ -319,7 +319,7 @@ static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int th
     GN_TRY(check_features(ctx, dataset, threads));
     if (dataset->standardize)
         GN_TRY(standardize(ctx, dataset, threads));
-    return digest_features(ctx, dataset, threads);
+    return dataset->no_fingerprint ? GERNE_OK : digest_features(ctx, dataset, threads);
 }
 
 /* ---- tokens ---- */

@@ -70,10 +70,10 @@ class Learning(unittest.TestCase):
         np.testing.assert_array_equal(patient.predict_proba(X), short.predict_proba(X))
 
     def test_batch_size(self):
-        """None: a 200th of the samples within 128 and 1024; never more than there are."""
+        """None: a 200th of the samples, as a power of 2 from 128 to 1024; never more than there are."""
         automatic = gerne.Classifier()
         self.assertEqual([automatic._batch(n) for n in (50, 128, 25600, 90000, 10 ** 6)],
-                         [50, 128, 128, 450, 1024])
+                         [50, 128, 128, 512, 1024])
         self.assertEqual(gerne.Classifier(batch_size=64)._batch(50), 50)
 
     def test_kinds_of_labels(self):

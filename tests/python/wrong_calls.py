@@ -212,7 +212,7 @@ def calls(folder):
     # The estimator.
     for options in ({"method": "nothing"}, {"method": 5}, {"attributes": "maybe"},
                     {"hidden": (0,)}, {"hidden": ("a",)}, {"hidden": object()}, {"lr": -1},
-                    {"optimizer": "x"}, {"batch_size": 0}, {"batch_size": None},
+                    {"optimizer": "x"}, {"batch_size": 0}, {"batch_size": "large"},
                     {"validation_fraction": 1}, {"validation_fraction": "x"}, {"metric": "x"},
                     {"random_state": "x"}, {"options": {"x.y": 1}}, {"options": 5},
                     {"beta": 101}, {"c": 0}, {"run_dir": folder + "/run"}):
