@@ -156,6 +156,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "seed": seed, "threads": self.threads,
         }
         settings.update(self._length(n, batch))
+        for key, value in settings.items():
+            if isinstance(value, dict):  # which a configuration takes for a section
+                raise UsageError(f"{key.split('.')[-1]} is a dict, expected a value")
         if self.options is not None and not isinstance(self.options, dict):
             raise UsageError(f"options is a {type(self.options).__name__}, expected a dict")
         settings.update(self.options or {})

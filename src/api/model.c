@@ -102,6 +102,18 @@ gerne_status gerne_model_metadata(gerne_ctx *ctx, const gerne_model *model, char
 
 /* ---- files for others ---- */
 
+static gerne_status check_shape(gerne_ctx *ctx, const gerne_export_options *given)
+{
+    enum { SIDE_MAX = 1 << 24 };
+    if (!given->shape != !given->shape_count)
+        return gn_fail(ctx, GERNE_EUSAGE, "shape and shape_count go together");
+    for (size_t i = 0; i < given->shape_count; i++)
+        if (given->shape[i] < 1 || given->shape[i] > SIDE_MAX)
+            return gn_fail(ctx, GERNE_EUSAGE, "shape[%zu] is %lld, outside 1..%d", i,
+                           (long long)given->shape[i], SIDE_MAX);
+    return GERNE_OK;
+}
+
 gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
                                 const gerne_export_options *options)
 {
@@ -118,6 +130,8 @@ gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
     files.precision = given.fp16 ? GN_EXPORT_FP16 : GN_EXPORT_FP32;
     files.features = given.features;
     files.overwrite = given.overwrite;
+    GN_TRY(check_shape(ctx, &given));
+    files.shape = (gn_ints){given.shape, given.shape_count};
     int threads = gn_threads_of_caller();
     pthread_mutex_lock(&model->lock);
     gerne_status status = gn_export(ctx, model->model, &files, NULL);

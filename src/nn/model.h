@@ -56,6 +56,8 @@ typedef enum gn_initialization {
 } gn_initialization;
 
 /* One architecture: adds its body (input -> features) to a graph. */
+struct gn_weights;
+
 typedef struct gn_architecture {
     const char *name, *summary;
     bool wants_images, wants_tokens; /* neither: any numbers */
@@ -66,6 +68,9 @@ typedef struct gn_architecture {
     const char *prefix; /* of the names of all layers of the body; or NULL */
     /* Completes the options for these samples, or refuses them; NULL: there is nothing to do. */
     gerne_status (*settle)(gerne_ctx *ctx, gn_model_options *options, const gn_sample_shape *shape);
+    /* What a sample looks like to bare weights, without a field where they do not tell. NULL: they
+     * never do. */
+    gn_sample_shape (*sample)(const struct gn_weights *weights);
     /* Files of the field: other names of a tensor, one after the other (false: there are no more),
      * and tensors that are passed over. NULL: none. */
     bool (*alias)(const char *name, int which, char *out, size_t size);
