@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "train/train.h"
 
 gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
@@ -18,8 +19,10 @@ gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
     if (!folder)
         return gn_fail_errno(ctx, GERNE_EUSAGE, "out: cannot use '%s'", path);
     bool empty = true;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
+    for (struct dirent *entry;
+         (entry = readdir(folder));) /* what a killed process left is nothing */
+        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                          gn_is_temporary(entry->d_name));
     closedir(folder);
     if (empty)
         return GERNE_OK;
@@ -73,7 +76,7 @@ static void remove_file(const gn_trainer *t, const char *stem, const char *endin
 {
     char name[96];
     snprintf(name, sizeof name, "%s%s", stem, ending);
-    unlinkat(t->directory.lock, name, 0); /* most are not there */
+    gn_folder_remove_file(t->directory.lock, name); /* most are not there */
 }
 
 void gn_rundir_undo(gn_trainer *t, gerne_status why)
@@ -90,24 +93,12 @@ void gn_rundir_undo(gn_trainer *t, gerne_status why)
             remove_file(t, t->stages[s].table, ".ckpt");
         }
     if (t->directory.made)
-        rmdir(t->directory.path);
+        gn_folder_remove_empty(t->directory.path);
     gn_log(t->run.ctx, GERNE_LOG_INFO, "the run cannot be resumed: removed its files from '%s'",
            t->directory.path);
 }
 
 /* ---- resuming ---- */
-
-/* What a killed process had not finished writing. */
-void gn_rundir_sweep(const char *path)
-{
-    DIR *folder = opendir(path);
-    if (!folder)
-        return;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (strstr(entry->d_name, ".tmp-"))
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
-}
 
 static gerne_status differs(gn_trainer *t, const char *what, const char *before, const char *now)
 {

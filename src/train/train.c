@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -196,7 +197,7 @@ static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
     const char *path;
     gn_arena *arena;
     GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
-    gn_rundir_sweep(t->directory.path);
+    gn_path_sweep(t->directory.path);
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
     GN_TRY(gn_path_of(t, "results.json", &path));
