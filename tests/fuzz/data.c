@@ -12,7 +12,7 @@ static void fuzz_idx(gerne_ctx *ctx, const uint8_t *data, size_t size)
 {
     gn_idx idx;
     for (int dimensions = 1; dimensions <= 3; dimensions += 2)
-        if (fuzz_accepted(ctx, gn_idx_parse(ctx, "input", data, size, dimensions, &idx),
+        if (fuzz_accepted(ctx, gn_idx_parse(ctx, "input", data, size, dimensions, (size_t)1 << 28, &idx),
                           GERNE_EDATA)) {
             fuzz_check(idx.count * idx.height * idx.width <= size);
             gn_idx_free(&idx);
