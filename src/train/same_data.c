@@ -4,8 +4,9 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sha256.h"
+#include "data/dataset.h"
 #include "train/checkpoint.h"
-#include "train/default_network.h"
 #include "train/train.h"
 
 enum { READERS = 2, RESULTS_LIMIT = 1 << 28 };
