@@ -186,8 +186,10 @@ int main(int argc, char **argv)
     signal(SIGXFSZ, SIG_IGN);
     gn_map_guard(); /* so is a file that shrinks while it is read */
     gn_cli cli = {0};
-    if (gerne_ctx_new(&cli.ctx) != GERNE_OK)
+    if (gerne_ctx_new(&cli.ctx) != GERNE_OK) {
+        fputs("gerne: no memory\n", stderr);
         return GN_EXIT_FAILED;
+    }
     gerne_set_log(cli.ctx, print_log, &cli);
     gerne_set_progress(cli.ctx, gn_show_progress, &cli);
     gerne_status status = gn_arena_new(cli.ctx, &cli.arena);
