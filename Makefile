@@ -34,6 +34,9 @@ valgrind: ## run the quick tests under valgrind's memory checker
 	@$(MAKE) SAN=valgrind all
 	@cd build-valgrind && ctest -j $(JOBS) -L quick -LE script
 
+torture: all ## fail system calls once each, and kill at every write
+	@cmake --build $(BUILD) --target torture
+
 docs: all ## print docs/methods.md from the descriptors of the methods
 	@$(BUILD)/gerne methods --markdown > docs/methods.md
 
@@ -60,4 +63,4 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 	@echo "SAN=address builds with ASan+UBSan, CC=clang with clang, DEV=1 makes warnings errors."
 
-.PHONY: all configure deps demo test quick check valgrind docs bench install deb check-packages dist clean help
+.PHONY: all configure deps demo test quick check valgrind torture docs bench install deb check-packages dist clean help

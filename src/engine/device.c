@@ -50,8 +50,8 @@ static bool cpu_has_bf16(void)
 
 static gerne_status create(gerne_ctx *ctx, gn_device *device)
 {
-    GN_DNNL(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0));
-    GN_DNNL(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order));
+    GN_DNNL(ctx, gn_guard_engine(&device->engine));
+    GN_DNNL(ctx, gn_guard_stream(&device->stream, device->engine));
     return gn_make_attributes(ctx, device);
 }
 
