@@ -91,11 +91,15 @@ static json_t *option_json(const gn_option *option, const void *target)
     }
 }
 
-static void add_options(json_t *object, const gn_method *m, const void *options)
+static void add_options(json_t *object, const gn_method *m, const void *options, bool automatic)
 {
-    for (size_t i = 0; m && i < m->option_count; i++)
-        if (!(m->options[i].flags & GN_NO_HASH))
-            json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
+    for (size_t i = 0; m && i < m->option_count; i++) {
+        const gn_option *option = &m->options[i];
+        bool is_auto = automatic && strcmp(option->name, m->automatic) == 0;
+        if (!(option->flags & GN_NO_HASH))
+            json_object_set_new(object, option->name,
+                                is_auto ? json_string("auto") : option_json(option, options));
+    }
 }
 
 static json_t *method_options_json(const gn_trainer *t)
@@ -109,8 +113,8 @@ static json_t *method_options_json(const gn_trainer *t)
     if (t->config->method_choice.plugin_sha256)
         json_object_set_new(object, "plugin_sha256",
                             json_string(t->config->method_choice.plugin_sha256));
-    add_options(object, run->method, t->config->method_options);
-    add_options(object, t->config->estimator, t->config->estimator_options);
+    add_options(object, run->method, t->config->method_options, run->automatic);
+    add_options(object, t->config->estimator, t->config->estimator_options, false);
     return object;
 }
 
@@ -240,8 +244,12 @@ typedef struct ending {
 
 static gerne_status judge_all(gn_trainer *t, ending *e)
 {
+    gn_kept_head kept;
     gn_swap_average(t);
-    gerne_status status = judge(t, &e->predictions, &e->last);
+    gerne_status status = gn_refit_begin(t, &kept);
+    if (status == GERNE_OK)
+        status = judge(t, &e->predictions, &e->last);
+    gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
     GN_TRY(status);
     gn_snapshot_take(&e->present, t->now.networks[0]);
