@@ -7,7 +7,8 @@
 
 #include "methods/adapt_features.h"
 
-enum { NEWTON_STEPS = 4, ITERATIONS = 10 };
+/* The first head comes from the network's, the others from a neighbour. */
+enum { FIRST_STEPS = 4, STEPS = 2, FIRST_ITERATIONS = 10, ITERATIONS = 6 };
 
 /* From the smallest s to the largest, evenly. */
 static double s_of(const gn_adapt *a, uint32_t y, int64_t h)
@@ -23,8 +24,8 @@ static gerne_status try_one(gn_run *run, const gn_adapt *a, gn_adapt_features *f
     const gn_linear_head head = gn_flat_head(&f->work, f->head);
     for (uint32_t y = 0; y < a->classes; y++)
         s[y] = s_of(a, y, h);
-    gn_adapt_weigh(run, s, a->scratch, f->weights);
-    gn_head_descend(&f->work, f->head, NEWTON_STEPS, ITERATIONS);
+    gn_adapt_weigh(run, f, s, a->scratch, f->weights);
+    gn_head_descend(&f->work, f->head, h ? STEPS : FIRST_STEPS, h ? ITERATIONS : FIRST_ITERATIONS);
     gn_head_logits(&f->val, &head, logits);
     return gn_run_judge(run, logits, value);
 }

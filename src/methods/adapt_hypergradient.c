@@ -7,7 +7,8 @@
  *     dF/ds = - grad F . H^-1 (g_bal - g_b)
  *
  * with the exact Hessian H of the head's loss: exact for heads on features, and for the last layer
- * of a deep network. One inference pass over both splits for each evaluation. */
+ * of a deep network. It costs an inference pass over the validation split and a part of the
+ * training split (adapt_features.h) for each evaluation. */
 #include <math.h>
 #include <string.h>
 
@@ -65,13 +66,13 @@ static gerne_status gradient_of_f(gn_run *run, const gn_adapt *a, gn_adapt_featu
 
 /* d L_ext / ds of a range is a sum over its samples with the weights w(1) - w(0); its gradient
  * along v is the sum of w (p - e_y) . z with z = X v, which is in logits. */
-static double slope_along(gn_run *run, const gn_adapt_features *f, const float *at_one,
-                          const float *at_zero, gn_class_range range, const float *logits)
+static double slope_along(const gn_adapt_features *f, const float *at_one, const float *at_zero,
+                          gn_class_range range, const float *logits)
 {
     double sum = 0;
-    size_t classes = run->classes;
-    for (size_t i = 0; i < run->n; i++) {
-        size_t y = (size_t)run->y[i];
+    size_t classes = f->train.classes;
+    for (size_t i = 0; i < f->train.n; i++) {
+        size_t y = (size_t)f->train.y[i];
         if (y < range.first || y >= range.end)
             continue;
         const float *p = f->work.probabilities + i * classes, *z = logits + i * classes;
@@ -90,24 +91,24 @@ static gerne_status descend(gn_run *run, const gn_adapt *a, gn_adapt_features *f
     size_t ranges = gn_adapt_ranges(a);
     GN_TRY(gn_arena_alloc(run->ctx, f->arena, f->work.size, sizeof *of_f, &of_f));
     GN_TRY(gn_arena_alloc(run->ctx, f->arena, f->work.size, sizeof *moved, &moved));
-    GN_TRY(gn_arena_alloc(run->ctx, f->arena, run->n, sizeof *at_one, &at_one));
+    GN_TRY(gn_arena_alloc(run->ctx, f->arena, f->train.n, sizeof *at_one, &at_one));
     GN_TRY(gn_arena_alloc(run->ctx, f->arena, a->classes, sizeof *s, &s));
     GN_TRY(gradient_of_f(run, a, f, of_f));
     for (uint32_t y = 0; y < a->classes; y++)
         s[y] = (double)a->s[y];
-    gn_adapt_weigh(run, s, a->scratch, f->weights);
+    gn_adapt_weigh(run, f, s, a->scratch, f->weights);
     gn_head_look(&f->work, f->head);
     gn_head_solve(&f->work, of_f, ITERATIONS, moved);
     const gn_linear_head direction = gn_flat_head(&f->work, moved);
     gn_head_logits(&f->train, &direction, f->work.logits);
     for (uint32_t y = 0; y < a->classes; y++)
         s[y] = 1;
-    gn_adapt_weigh(run, s, a->scratch, at_one);
+    gn_adapt_weigh(run, f, s, a->scratch, at_one);
     memset(s, 0, a->classes * sizeof *s);
-    gn_adapt_weigh(run, s, a->scratch, f->weights);
+    gn_adapt_weigh(run, f, s, a->scratch, f->weights);
     for (size_t r = 0; r < ranges; r++) {
         gn_class_range range = gn_adapt_range(a, r);
-        double slope = -slope_along(run, f, at_one, f->weights, range, f->work.logits);
+        double slope = -slope_along(f, at_one, f->weights, range, f->work.logits);
         wish[r] = (double)a->s[range.first] - a->options->rate * slope;
         if (r == 0)
             gn_run_log(run, "s_slope", slope);

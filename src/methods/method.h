@@ -319,6 +319,10 @@ gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set);
  * [n][classes] and features [n][gn_run_width]; either may be NULL. */
 GERNE_CHECKED gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits,
                                         float *features);
+/* The same of some samples of the split, by their places in it, which ascend. */
+GERNE_CHECKED gerne_status gn_run_infer_part(gn_run *run, int i, gn_sample_set set,
+                                             const uint32_t *places, size_t count, float *logits,
+                                             float *features);
 size_t gn_run_width(gn_run *run, int i); /* of the features of network i */
 
 /* What section select makes of these logits [n][classes] of the validation split: its metric, on

@@ -310,6 +310,20 @@ gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, 
                          features);
 }
 
+gerne_status gn_run_infer_part(gn_run *run, int i, gn_sample_set set, const uint32_t *places,
+                               size_t count, float *logits, float *features)
+{
+    gn_trainer *t = trainer_of(run);
+    const gn_sample_list *all = &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL];
+    gn_sample_list list = {.count = count};
+    GN_TRY(gn_alloc(run->ctx, count, sizeof *list.items, "a list of samples", &list.items));
+    for (size_t j = 0; j < count; j++)
+        list.items[j] = all->items[places[j]];
+    gerne_status status = gn_infer_list(t, i, &list, logits, features);
+    gn_sample_list_free(&list);
+    return status;
+}
+
 /* ---- heads ---- */
 
 /* The head's weight and bias in the store. */
