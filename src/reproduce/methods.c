@@ -7,16 +7,19 @@
 
 #include "reproduce/reproduction.h"
 
+enum { COLUMNS = 7 };
+
 typedef struct comparison {
     const char *title; /* of a table; a dataset follows */
-    const char *first; /* column */
+    const char *gba[COLUMNS], *wga[COLUMNS];
     const char *note;
     bool by_validation; /* sorted by what rows are compared by, which is shown */
 } comparison;
 
 static const comparison methods = {
     .title = "All methods on",
-    .first = "method",
+    .gba = {"method", "attributes", "runs", "GBA", "95% interval", "oracle", "remark"},
+    .wga = {"method", "attributes", "runs", "WGA", "95% interval", "oracle", "remark"},
     .note =
         "In percent on the test split; mean +- standard deviation over runs (seeds). Settings: the "
         "best of a small grid on validation with the first seed, same budget for all. attributes: "
@@ -27,7 +30,8 @@ static const comparison methods = {
 
 static const comparison rules = {
     .title = "beta fixed and chosen by rules on",
-    .first = "rule",
+    .gba = {"rule", "attributes", "runs", "GBA", "95% interval", "validation", "remark"},
+    .wga = {"rule", "attributes", "runs", "WGA", "95% interval", "validation", "remark"},
     .note =
         "In percent; mean +- standard deviation over runs (seeds). s = c (1 + beta): 1 balances "
         "the groups (Resampling). All rows of a table share network, optimiser and budget, and "
@@ -79,11 +83,6 @@ static gerne_status add_row(gn_reproduction *r, const comparison *what, gn_sheet
 /* The cells of one dataset and ratio, of which first is one. */
 static gerne_status add_sheet(gn_reproduction *r, const comparison *what, const gn_cell *first)
 {
-    bool wga = strcmp(first->dataset->metric, "wga") == 0;
-    const char *const columns[] = {what->first,    "attributes",
-                                   "runs",         wga ? "WGA" : "GBA",
-                                   "95% interval", what->by_validation ? "validation" : "oracle",
-                                   "remark"};
     const gn_cell **rows;
     size_t count = 0;
     char title[128];
@@ -97,7 +96,9 @@ static gerne_status add_sheet(gn_reproduction *r, const comparison *what, const 
     snprintf(title, sizeof title, "%s %s%s%s%s", what->title, first->dataset->title,
              first->ratio[0] ? " " : "", first->ratio, first->ratio[0] ? " %" : "");
     GN_TRY(gn_arena_copy_text(r->ctx, r->arena, title, &kept));
-    GN_TRY(gn_sheet_new(r->ctx, r->arena, kept, columns, 7, &sheet));
+    GN_TRY(gn_sheet_new(r->ctx, r->arena, kept,
+                        strcmp(first->dataset->metric, "wga") == 0 ? what->wga : what->gba, COLUMNS,
+                        &sheet));
     sheet->note = what->note;
     for (size_t i = 0; i < count; i++)
         GN_TRY(add_row(r, what, sheet, rows[i]));
