@@ -94,6 +94,7 @@ static gerne_status start(gn_run *run)
     const gerne_options *given = run->options;
     gerne_state *state = run->state;
     double beta = beta_of(run);
+    run->automatic_value = beta;
     if (run->estimator && !run->estimator->expect)
         GN_TRY(check_groups(run, run->groups));
     GN_TRY(gn_adapt_start(run, &state->adapt, &given->adapt, given->c, gn_s_of(given->c, beta)));
@@ -167,7 +168,8 @@ static const char description[] =
     "    p_b(a|y)   = alpha = n_g / n_y                    biased batch\n"
     "    p_lb(a|y)  = alpha + c (1/A - alpha)              less biased batch\n"
     "    L_ext      = L_lb + beta (L_lb - L_b)             L: mean CE of a batch\n"
-    "    p_ext(a|y) = alpha + c (1 + beta) (1/A - alpha)   weight of a group in L_ext\n\n"
+    "    p_ext(a|y) = alpha + s (1/A - alpha)              weight of a group in L_ext\n"
+    "    s          = c (1 + beta)                         sets the expected loss\n\n"
     "Here A counts the attributes that occur in the class. beta = -1 is class-balanced ERM, c = 1 "
     "with beta = 0 is resampling, beta = 1/c - 1 gives all groups of a class the same weight on "
     "average, and a larger beta favours the small ones. Above the upper bound of beta, which "
@@ -179,7 +181,25 @@ static const char description[] =
     "and some groups are rare.\n\n"
     "With unknown attributes the groups come from an estimator, by default biased (algorithm 2 of "
     "the paper), and beta may exceed its bound until the largest group has weight -0.25. With "
-    "estimator none every class is one group, and beta changes only the variance.";
+    "estimator none every class is one group, and beta changes only the variance.\n\n"
+    "beta is auto unless it is given: 1/c - 1, which balances the groups whatever c is. adapt "
+    "names a rule that moves s while training, from the s of beta on, between adapt_min and "
+    "adapt_max; s_by_class gives every class an s of its own, where one class could go further "
+    "than another, and lowers a beta that is too large for a class in that class alone.\n\n"
+    "    contribution:   sum of p_ext u over small groups = adapt_gamma sum over large\n"
+    "                    u: mean of 1 - p(y|x) over a group\n"
+    "    groupdro:       s <- s + adapt_eta dL_ext/ds,\n"
+    "                    losses of groups: l + adapt_adjustment / sqrt(n)\n"
+    "    hypergradient:  s <- s - adapt_rate dF/ds,\n"
+    "                    F: validation loss of the worst groups\n"
+    "    repetitions:    s of beta until a group was seen adapt_repetitions times,\n"
+    "                    then linearly to adapt_end\n"
+    "    fan:            evaluates the best of adapt_heads heads, each of its own s\n"
+    "    feedback:       s <- s + adapt_kappa (accuracy of large - of small groups)\n\n"
+    "contribution and groupdro look at the batches and move s every 20 steps by at most 0.05; "
+    "hypergradient and feedback move it after an evaluation by at most 0.1 and need the "
+    "attributes of the validation split; fan needs a validation split. docs/adaptive.md compares "
+    "them.";
 
 const gn_method gn_method_gerne = {
     .name = "gerne",

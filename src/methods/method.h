@@ -149,13 +149,14 @@ typedef struct gn_run {
     bool automatic;      /* the option named in method->automatic is auto */
 
     /* start may set these. */
-    bool whole;           /* batches are not cut into micro-batches; coupled at first */
-    bool looks_first;     /* losses of all its samples come before gradients: a small network runs
-                             the batch at once, so that nothing is computed twice */
-    size_t pass_samples;  /* of one such batch at most; batch at first */
-    size_t epoch_samples; /* n at first */
-    double c, beta;       /* of the groups' law, for reports; 1 and NaN at first */
-    double lr_scale;      /* step may set it too: multiplies the learning rate; 1 at first */
+    double automatic_value; /* what auto stands for in this run */
+    bool whole;             /* batches are not cut into micro-batches; coupled at first */
+    bool looks_first;       /* losses of all its samples come before gradients: a small network runs
+                               the batch at once, so that nothing is computed twice */
+    size_t pass_samples;    /* of one such batch at most; batch at first */
+    size_t epoch_samples;   /* n at first */
+    double c, beta;         /* of the groups' law, for reports; 1 and NaN at first */
+    double lr_scale;        /* step may set it too: multiplies the learning rate; 1 at first */
     gn_pseudo_report pseudo;
 } gn_run;
 

@@ -1,5 +1,6 @@
 /* results.c - the end of a run: both checkpoints judged, predictions.csv, results.json. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -91,15 +92,20 @@ static json_t *option_json(const gn_option *option, const void *target)
     }
 }
 
-static void add_options(json_t *object, const gn_method *m, const void *options, bool automatic)
+static void add_options(json_t *object, const gn_method *m, const void *options)
 {
-    for (size_t i = 0; m && i < m->option_count; i++) {
-        const gn_option *option = &m->options[i];
-        bool is_auto = automatic && strcmp(option->name, m->automatic) == 0;
-        if (!(option->flags & GN_NO_HASH))
-            json_object_set_new(object, option->name,
-                                is_auto ? json_string("auto") : option_json(option, options));
-    }
+    for (size_t i = 0; m && i < m->option_count; i++)
+        if (!(m->options[i].flags & GN_NO_HASH))
+            json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
+}
+
+/* What auto stood for takes the place of the option that was not given. */
+static void add_automatic(json_t *object, const gn_run *run)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_auto", run->method->automatic);
+    json_object_set_new(object, run->method->automatic, gn_json_number(run->automatic_value));
+    json_object_set_new(object, key, json_true());
 }
 
 static json_t *method_options_json(const gn_trainer *t)
@@ -113,8 +119,10 @@ static json_t *method_options_json(const gn_trainer *t)
     if (t->config->method_choice.plugin_sha256)
         json_object_set_new(object, "plugin_sha256",
                             json_string(t->config->method_choice.plugin_sha256));
-    add_options(object, run->method, t->config->method_options, run->automatic);
-    add_options(object, t->config->estimator, t->config->estimator_options, false);
+    add_options(object, run->method, t->config->method_options);
+    if (run->automatic)
+        add_automatic(object, run);
+    add_options(object, t->config->estimator, t->config->estimator_options);
     return object;
 }
 
