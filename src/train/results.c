@@ -1,5 +1,6 @@
 /* results.c - the end of a run: both checkpoints judged, predictions.csv, results.json. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -98,6 +99,15 @@ static void add_options(json_t *object, const gn_method *m, const void *options)
             json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
 }
 
+/* What auto stood for takes the place of the option that was not given. */
+static void add_automatic(json_t *object, const gn_run *run)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_auto", run->method->automatic);
+    json_object_set_new(object, run->method->automatic, gn_json_number(run->automatic_value));
+    json_object_set_new(object, key, json_true());
+}
+
 static json_t *method_options_json(const gn_trainer *t)
 {
     const gn_run *run = &t->run;
@@ -110,6 +120,8 @@ static json_t *method_options_json(const gn_trainer *t)
         json_object_set_new(object, "plugin_sha256",
                             json_string(t->config->method_choice.plugin_sha256));
     add_options(object, run->method, t->config->method_options);
+    if (run->automatic)
+        add_automatic(object, run);
     add_options(object, t->config->estimator, t->config->estimator_options);
     return object;
 }
@@ -240,8 +252,12 @@ typedef struct ending {
 
 static gerne_status judge_all(gn_trainer *t, ending *e)
 {
+    gn_kept_head kept;
     gn_swap_average(t);
-    gerne_status status = judge(t, &e->predictions, &e->last);
+    gerne_status status = gn_refit_begin(t, &kept);
+    if (status == GERNE_OK)
+        status = judge(t, &e->predictions, &e->last);
+    gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
     GN_TRY(status);
     gn_snapshot_take(&e->present, t->now.networks[0]);

@@ -180,6 +180,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->c = 1;
     run->beta = (double)NAN;
     run->lr_scale = 1;
+    run->weight_decay = t->config->train.optimizer.weight_decay * run->stage->decay_factor;
     GN_TRY(gn_run_alloc(run, 1, owner->state_size ? owner->state_size : 1, &run->state));
     return owner->start ? owner->start(run) : GERNE_OK;
 }
@@ -193,6 +194,7 @@ gerne_status gn_stage_enter(gn_trainer *t)
     run->seed = seed_of(t, 0);
     run->pseudo = t->at.pseudo;
     GN_TRY(start_owner(t));
+    GN_TRY(gn_enter_repair(t));
     t->at.pseudo = run->pseudo;
     set_budget(t);
     t->now.optimizer_options = t->config->train.optimizer;

@@ -95,6 +95,7 @@ void gn_trainer_close(gn_trainer *t)
         gn_free(t->tables[i].values);
     for (int s = 0; s < GN_SPLITS; s++)
         gn_sample_list_free(&t->input.samples[s]);
+    gn_sample_list_free(&t->input.repair);
     gerne_groups_close(t->input.groups);
     gerne_groups_close(t->input.val_groups);
     for (int i = 0; i < GN_NETWORKS_MAX; i++)
