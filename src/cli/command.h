@@ -30,6 +30,7 @@ typedef struct gn_command {
     size_t max_arguments;
     const char *(*word)(size_t i); /* what the first argument may be, up to a NULL; NULL: a file */
     bool applies_flags_itself;     /* run() calls gn_config_apply: it reads a file first */
+    bool on_ranks;                 /* mpirun may start it on several processes */
     bool takes_plugin;             /* has the flag plugin: knows the methods of a plug-in */
     gerne_status (*setup)(gn_cli *cli); /* adds option tables; may be NULL */
     gerne_status (*run)(gn_cli *cli);
@@ -112,9 +113,20 @@ enum { GN_EXIT_CODES = 5 };
 extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 
 /* The progress hook of the program (user is the gn_cli): one line, as long as the terminal is wide,
- * once work takes some seconds; asks to stop after SIGINT or SIGTERM. */
+ * once work takes some seconds; asks to stop after SIGINT, SIGTERM or SIGUSR1. */
 int gn_show_progress(void *user, const gerne_progress *progress);
 void gn_clear_progress(void); /* before anything else is printed */
+void gn_catch_signals(bool again); /* asks to stop after them from now on; again: also the second */
+
+/* Joins the other processes where mpirun or srun has started several; GERNE_EUSAGE when the command
+ * or this build is for one process. Rank 0 alone speaks then. */
+GERNE_CHECKED gerne_status gn_join_ranks(gn_cli *cli, const gn_command *command);
+bool gn_speaks(const gn_cli *cli); /* this process prints: alone, or rank 0 */
+/* The end: the status of all ranks. Processes that were left alone by a failure are ended. */
+GERNE_CHECKED gerne_status gn_meet_ranks(gn_cli *cli, gerne_status status, bool *alone);
+void gn_leave_ranks(gn_cli *cli, bool alone, int code);
+/* "Open MPI 4.1.4", or "none" */
+void gn_mpi_words(char *words, size_t size);
 
 /* The code for the standard error; "" unless that is a terminal and NO_COLOR is not set. */
 const char *gn_style(const char *code);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "ranks/ranks.h"
 #include "train/plugin.h"
 
 static int exit_code(gerne_status status)
@@ -26,6 +27,8 @@ static int exit_code(gerne_status status)
 static void print_log(void *user, gerne_log_level level, const char *line)
 {
     const gn_cli *cli = user;
+    if (!gn_speaks(cli))
+        return;
     gn_clear_progress();
     if (level == GERNE_LOG_WARNING)
         fprintf(stderr, "%swarning:%s %s\n", gn_style(GN_YELLOW), gn_style(GN_PLAIN), line);
@@ -84,6 +87,8 @@ static void print_failure_json(gn_cli *cli, gerne_status status)
 gerne_status gn_output_flush(gn_cli *cli)
 {
     gn_text *text = &cli->output;
+    if (!gn_speaks(cli))
+        gn_text_clear(text);
     cli->has_printed = true;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
@@ -111,6 +116,7 @@ static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc
         GN_TRY(gn_plugin_load(cli->ctx, plugin));
     if (asks_for_help(argc, argv))
         return gn_print_help(cli, command, &cli->output);
+    GN_TRY(gn_join_ranks(cli, command));
     GN_TRY(gn_setup_command(cli, command));
     GN_TRY(gn_parse_arguments(cli, argc, argv));
     if (cli->argument_count > command->max_arguments) {
@@ -184,11 +190,17 @@ int main(int argc, char **argv)
         status = gn_output_flush(&cli);
     if (cli.reader_left) /* as in `gerne predict RUN | head`: it has all that it wanted */
         status = GERNE_OK;
-    if (status != GERNE_OK)
+    bool alone;
+    status = gn_meet_ranks(&cli, status, &alone);
+    bool tells = status != GERNE_OK && (alone || gn_speaks(&cli));
+    if (tells)
         print_failure(cli.ctx, status);
-    if (status != GERNE_OK && !cli.has_printed && argc > 2 && asks_for_json(argc - 2, argv + 2))
+    if (tells && !cli.has_printed && argc > 2 && asks_for_json(argc - 2, argv + 2))
         print_failure_json(&cli, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
+    if (!gn_ranks_of(cli.ctx) && !gn_speaks(&cli))
+        code = GN_EXIT_DONE; /* rank 0 tells; its launcher would end it first */
+    gn_leave_ranks(&cli, alone, code);
     gn_text_free(&cli.output);
     gn_settings_free(&cli.flags);
     gn_config_close(cli.config);
