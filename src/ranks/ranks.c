@@ -256,6 +256,20 @@ gerne_status gn_ranks_meet(gerne_ctx *ctx, gerne_status status, bool *alone)
     return name_rank(ctx, status, ranks->rank);
 }
 
+gerne_status gn_ranks_agree(gerne_ctx *ctx, gerne_status status)
+{
+    const gn_ranks *ranks = gn_ranks_of(ctx);
+    if (!ranks)
+        return status;
+    verdict own = {(int)status, gn_save_failure(ctx)}, *all;
+    GN_TRY(gn_alloc(ctx, (size_t)ranks->size, sizeof *all, "the verdicts of ranks", &all));
+    gerne_status agreed = gn_ranks_gather(ctx, &own, sizeof own, all);
+    if (agreed == GERNE_OK)
+        agreed = first_failure(ctx, all, ranks->size);
+    gn_free(all);
+    return agreed;
+}
+
 gerne_status gn_ranks_any(gerne_ctx *ctx, bool own, bool *any)
 {
     gn_ranks *ranks = gn_ranks_of(ctx);

@@ -66,6 +66,10 @@ GERNE_CHECKED gerne_status gn_ranks_broadcast(gerne_ctx *ctx, void *bytes, size_
 /* values[i] becomes the sum of all ranks' values[i]: rank 0's, plus rank 1's, ... */
 GERNE_CHECKED gerne_status gn_ranks_sum(gerne_ctx *ctx, float *values, size_t count);
 
+/* All go on, or none: returns the status of the first rank that has failed, with its words as
+ * gn_ranks_meet gives them. */
+GERNE_CHECKED gerne_status gn_ranks_agree(gerne_ctx *ctx, gerne_status status);
+
 /* The end of a rank's work, whatever its status: the status of all, and where one has failed the
  * message and hint of the first that did, with its rank and host unless all have failed alike. A
  * rank that has failed waits for the others for some seconds; *alone is set when they do not come
@@ -79,6 +83,10 @@ GERNE_CHECKED gerne_status gn_ranks_any(gerne_ctx *ctx, bool own, bool *any);
 GERNE_CHECKED gerne_status gn_ranks_same(gerne_ctx *ctx, const char *what, const char *text);
 
 void gn_ranks_abort(const gn_ranks *ranks, int code);
+
+/* OpenMP threads for this rank when none are configured: the CPUs that it may use, divided among
+ * the ranks that may use the same ones. 0 in a process alone: no opinion. */
+GERNE_CHECKED gerne_status gn_ranks_threads(gerne_ctx *ctx, int *threads);
 
 /* What has been exchanged so far: bytes that this rank has sent, seconds spent in the calls. */
 typedef struct gn_ranks_traffic {

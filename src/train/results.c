@@ -7,6 +7,7 @@
 #include "debias/describe.h"
 #include "debias/groups.h"
 #include "metrics/predictions_csv.h"
+#include "ranks/ranks.h"
 #include "train/trainer.h"
 
 /* The figures of one checkpoint. */
@@ -55,6 +56,8 @@ static gerne_status write_predictions(gn_trainer *t, const gn_predictions *p)
 {
     gn_text text = {0};
     const char *path;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "predictions.csv", &path));
     gerne_status status = add_lines(t, p, &text);
     if (status == GERNE_OK)
@@ -146,10 +149,11 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         gn_bounds_json(t->run.ctx, t->run.groups, t->run.c, isnan(beta) ? NULL : &beta, &bounds));
     bool on_test = t->config->select.split == GN_SELECT_TEST;
     *out = json_pack(
-        "{s:s,s:s,s:o,s:I,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
+        "{s:s,s:s,s:o,s:I,s:i,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
         "method", t->run.method->name, "method_options", method_options_json(t), "seed",
-        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
-        t->run_hash, "data_fingerprint", t->input.fingerprint, "class_names",
+        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "ranks",
+        gn_ranks_size(gn_ranks_of(t->run.ctx)), "run_hash", t->run_hash, "data_fingerprint",
+        t->input.fingerprint, "class_names",
         gn_json_names(t->input.data->class_names, t->input.data->classes), "attribute_names",
         gn_attribute_names_json(t->input.data->attribute_names, t->input.data->attributes),
         "selection", selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
@@ -169,6 +173,8 @@ static gerne_status write_json(gn_trainer *t, const json_t *json)
 {
     gn_text text = {0};
     const char *path;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "results.json", &path));
     gerne_status status = gn_json_print(t->run.ctx, json, &text);
     if (status == GERNE_OK)
@@ -264,12 +270,16 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     t->record.best_changed = true;
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
-    gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
+    if (gn_ranks_first(t->run.ctx))
+        gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
+    const gn_ranks_traffic traffic = gn_ranks_exchanged(gn_ranks_of(t->run.ctx));
     /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
     GN_TRY(gn_runlog_event(t->record.log, "end",
-                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->record.started,
-                                     "seconds_in_steps", t->record.in_steps, "seconds_in_inference",
-                                     t->record.in_inference)));
+                           json_pack("{s:f,s:f,s:f,s:f,s:I}", "seconds",
+                                     gn_seconds() - t->record.started, "seconds_in_steps",
+                                     t->record.in_steps, "seconds_in_inference",
+                                     t->record.in_inference, "seconds_in_exchange", traffic.seconds,
+                                     "bytes_sent", (json_int_t)traffic.bytes)));
     GN_TRY(gn_save(t));
     GN_TRY(make_json(t, &e->best, &e->last, t->now.oracle.values ? &e->oracle : NULL, json));
     GN_TRY(write_json(t, *json));
