@@ -1,127 +1,25 @@
 /* The interface of ranks, with threads for processes: shares, sums, and ending together. */
 #include "ranks/ranks.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ranks/launch.h"
+#include "ranks_fixture.h"
 #include "testing.h"
 
-enum { SIZE = 3, BYTES = 8192 };
+enum { SIZE = 3 };
 
-/* What the threads share: a board where each pins its bytes. */
-static struct {
-    pthread_barrier_t barrier;
-    char board[SIZE][BYTES];
-    const float *values[SIZE];
-} room;
-
-typedef struct member {
-    gerne_ctx *ctx;
-    int rank;
-    void (*play)(struct member *m);
-    bool absent; /* does not come to the end */
-} member;
-
-static bool gather(void *self, const void *own, size_t size, void *all)
+static void together(test_rank_fn *play)
 {
-    const member *m = self;
-    assert_true(size <= BYTES);
-    memcpy(room.board[m->rank], own, size);
-    pthread_barrier_wait(&room.barrier);
-    for (int r = 0; r < SIZE; r++)
-        memcpy((char *)all + (size_t)r * size, room.board[r], size);
-    pthread_barrier_wait(&room.barrier);
-    return true;
-}
-
-static bool broadcast(void *self, void *bytes, size_t size)
-{
-    char *all = malloc(SIZE * size);
-    bool well = gather(self, bytes, size, all);
-    memcpy(bytes, all, size);
-    free(all);
-    return well;
-}
-
-static bool scatter(void *self, const float *values, const int *shares, const int *offsets,
-                    float *received)
-{
-    const member *m = self;
-    size_t own = (size_t)shares[m->rank];
-    room.values[m->rank] = values;
-    pthread_barrier_wait(&room.barrier);
-    for (int r = 0; r < SIZE; r++)
-        memcpy(received + (size_t)r * own, room.values[r] + offsets[m->rank], own * sizeof(float));
-    pthread_barrier_wait(&room.barrier);
-    return true;
-}
-
-static bool collect(void *self, float *values, const int *shares, const int *offsets)
-{
-    const member *m = self;
-    room.values[m->rank] = values;
-    pthread_barrier_wait(&room.barrier);
-    for (int r = 0; r < SIZE; r++)
-        if (r != m->rank)
-            memcpy(values + offsets[r], room.values[r] + offsets[r],
-                   (size_t)shares[r] * sizeof(float));
-    pthread_barrier_wait(&room.barrier);
-    return true;
-}
-
-static bool meet(void *self, const void *own, size_t size, void *all, double patience)
-{
-    const member *m = self;
-    return (patience < 0 || !m->absent) && gather(self, own, size, all);
-}
-
-static void end(void *self, int code)
-{
-    (void)self;
-    (void)code;
-}
-
-static void leave(void *self)
-{
-    (void)self;
-}
-
-static const gn_ranks_calls calls = {gather, broadcast, scatter, collect, meet, end, leave};
-
-static void *live(void *given)
-{
-    member *m = given;
-    gn_ranks *ranks;
-    assert_int_equal(gerne_ctx_new(&m->ctx), GERNE_OK);
-    assert_ok(m->ctx, gn_ranks_new(m->ctx, &calls, m, m->rank, SIZE, &ranks));
-    gn_ranks_attach(m->ctx, ranks);
-    m->play(m);
-    gn_ranks_close(ranks);
-    gerne_ctx_close(m->ctx);
-    return NULL;
-}
-
-static void together(void (*play)(member *m))
-{
-    pthread_t threads[SIZE];
-    member members[SIZE];
-    pthread_barrier_init(&room.barrier, NULL, SIZE);
-    for (int r = 0; r < SIZE; r++) {
-        members[r] = (member){.rank = r, .play = play};
-        assert_int_equal(pthread_create(&threads[r], NULL, live, &members[r]), 0);
-    }
-    for (int r = 0; r < SIZE; r++)
-        pthread_join(threads[r], NULL);
-    pthread_barrier_destroy(&room.barrier);
+    test_on_ranks(SIZE, play, NULL);
 }
 
 /* ---- what they play ---- */
 
 /* In the order of the ranks: (1e8 + 1) - 1e8 is 0 in single precision, 1e8 - 1e8 + 1 is 1. */
-static void play_sum(member *m)
+static void play_sum(test_rank *m)
 {
     const float of_rank[SIZE] = {1e8f, 1, -1e8f};
     enum { N = 10 };
@@ -135,7 +33,7 @@ static void play_sum(member *m)
     assert_int_equal(gn_ranks_exchanged(gn_ranks_of(m->ctx)).bytes > 0, 1);
 }
 
-static void play_exchange(member *m)
+static void play_exchange(test_rank *m)
 {
     int own = 10 + m->rank, all[SIZE], first = m->rank == 0 ? 7 : 0;
     bool any;
@@ -150,7 +48,7 @@ static void play_exchange(member *m)
     assert_false(any);
 }
 
-static void play_same(member *m)
+static void play_same(test_rank *m)
 {
     assert_ok(m->ctx, gn_ranks_same(m->ctx, "the version of gerne", "1.0"));
     assert_int_equal(gn_ranks_same(m->ctx, "the version of gerne", m->rank == 1 ? "1.1" : "1.0"),
@@ -159,7 +57,7 @@ static void play_same(member *m)
     assert_non_null(strstr(gerne_message(m->ctx), "1.1 on rank 1"));
 }
 
-static void play_one_fails(member *m)
+static void play_one_fails(test_rank *m)
 {
     bool alone;
     gerne_status status = GERNE_OK;
@@ -171,7 +69,7 @@ static void play_one_fails(member *m)
     assert_non_null(strstr(gerne_message(m->ctx), ": a bad file"));
 }
 
-static void play_all_fail(member *m)
+static void play_all_fail(test_rank *m)
 {
     bool alone;
     gn_fail(m->ctx, GERNE_EUSAGE, "a wrong key");
@@ -181,7 +79,7 @@ static void play_all_fail(member *m)
     assert_string_equal(gerne_hint(m->ctx), "another key");
 }
 
-static void play_left_alone(member *m)
+static void play_left_alone(test_rank *m)
 {
     bool alone;
     m->absent = true;
@@ -232,7 +130,7 @@ static void test_alone(void **state)
 }
 
 /* Shares follow each other, cover all, and differ by a unit at most. */
-static void play_share(member *m)
+static void play_share(test_rank *m)
 {
     const gn_ranks *ranks = gn_ranks_of(m->ctx);
     for (size_t count = 0; count < 20; count++)
