@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "ranks/ranks.h"
 #include "train/plugin.h"
 
 static int exit_code(gerne_status status)
@@ -198,7 +197,7 @@ int main(int argc, char **argv)
     if (tells && !cli.has_printed && argc > 2 && asks_for_json(argc - 2, argv + 2))
         print_failure_json(&cli, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
-    if (!gn_ranks_of(cli.ctx) && !gn_speaks(&cli))
+    if (!cli.ranks && !gn_speaks(&cli))
         code = GN_EXIT_DONE; /* rank 0 tells; its launcher would end it first */
     gn_leave_ranks(&cli, alone, code);
     gn_text_free(&cli.output);

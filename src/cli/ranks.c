@@ -2,6 +2,9 @@
 #include "ranks/ranks.h"
 
 #include <stdio.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "cli/command.h"
 #include "ranks/launch.h"
@@ -11,7 +14,7 @@
 
 bool gn_speaks(const gn_cli *cli)
 {
-    return gn_ranks_of(cli->ctx) ? gn_ranks_first(cli->ctx) : gn_launched().rank == 0;
+    return cli->ranks ? gn_ranks_rank(cli->ranks) == 0 : gn_launched().rank == 0;
 }
 
 #ifdef GERNE_HAS_MPI
@@ -27,10 +30,9 @@ static void report_lost_rank(void *user, int rank, const char *host, double seco
 
 static gerne_status join(gn_cli *cli, const gn_launch *launch)
 {
-    gn_ranks *ranks;
     (void)launch;
-    GN_TRY(gn_mpi_open(cli->ctx, report_lost_rank, NULL, &ranks));
-    gn_ranks_attach(cli->ctx, ranks);
+    GN_TRY(gn_mpi_open(cli->ctx, report_lost_rank, NULL, &cli->ranks));
+    gn_ranks_attach(cli->ctx, cli->ranks);
     gn_catch_signals(true);
     return GERNE_OK;
 }
@@ -58,13 +60,27 @@ void gn_mpi_words(char *words, size_t size)
 
 #endif
 
+/* Runs of its own have a rank's share of the CPUs, and do not see the others. */
+static gerne_status go_apart(gn_cli *cli)
+{
+    int threads;
+    GN_TRY(gn_ranks_threads(cli->ctx, &threads));
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#endif
+    gn_ranks_attach(cli->ctx, NULL);
+    return GERNE_OK;
+}
+
 gerne_status gn_join_ranks(gn_cli *cli, const gn_command *command)
 {
     const gn_launch launch = gn_launched();
     if (launch.size == 1)
         return GERNE_OK;
-    if (command->on_ranks)
-        return join(cli, &launch);
+    if (command->on_ranks != GN_RANKS_REFUSED) {
+        GN_TRY(join(cli, &launch));
+        return command->on_ranks == GN_RANKS_APART ? go_apart(cli) : GERNE_OK;
+    }
     gn_fail(cli->ctx, GERNE_EUSAGE, "'gerne %s' runs in one process, but %s started %d",
             command->name, launch.with, launch.size);
     gn_hint(cli->ctx, "start it without %s", launch.with);
@@ -73,14 +89,15 @@ gerne_status gn_join_ranks(gn_cli *cli, const gn_command *command)
 
 gerne_status gn_meet_ranks(gn_cli *cli, gerne_status status, bool *alone)
 {
+    gn_ranks_attach(cli->ctx, cli->ranks);
     return gn_ranks_meet(cli->ctx, status, alone);
 }
 
 void gn_leave_ranks(gn_cli *cli, bool alone, int code)
 {
-    gn_ranks *ranks = gn_ranks_of(cli->ctx);
     if (alone)
-        gn_ranks_abort(ranks, code);
+        gn_ranks_abort(cli->ranks, code);
     gn_ranks_attach(cli->ctx, NULL);
-    gn_ranks_close(ranks);
+    gn_ranks_close(cli->ranks);
+    cli->ranks = NULL;
 }
