@@ -36,7 +36,7 @@ METHODS = {
     "mixup": [*PLAIN, "--method.name", "mixup"],
     "lc": [*PLAIN, "--method.name", "lc"],
     "dfa": [*PLAIN, "--method.name", "dfa"],
-    "denetdm": [*PLAIN, "--method.name", "denetdm"],
+    "denetdm": ["100" if word == "16" else word for word in [*PLAIN, "--method.name", "denetdm"]],
     "self": [*PLAIN, "--method.name", "self"],
     "pde": [*PLAIN, "--method.name", "pde"],
     "ecs": [*MLP, *UNKNOWN, "--method.estimator", "ecs"],
@@ -97,14 +97,14 @@ class Parallel(unittest.TestCase):
 
 class Quick(Parallel):
     def test_methods(self):
-        data = launch.make_features(self.folder / "x.csv", 160)
+        data = launch.make_features(self.folder / "x.csv", 320)
         self.run_cases(data, QUICK, [2])
         self.same_bits(data, QUICK["gerne"])
 
 
 class Full(Parallel):
     def test_methods(self):
-        self.run_cases(launch.make_features(self.folder / "x.csv", 160), {**QUICK, **METHODS}, [2, 4])
+        self.run_cases(launch.make_features(self.folder / "x.csv", 320), {**QUICK, **METHODS}, [2, 4])
 
     def test_networks(self):
         data = launch.make_images(self.folder / "images", 64, 8)
