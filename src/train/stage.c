@@ -65,7 +65,10 @@ static int64_t pass_size(const gn_trainer *t)
     int64_t most = gn_training_batch(architecture);
     if (t->run.looks_first && gn_architecture_is_small(architecture))
         most = AT_ONCE_MAX;
-    return share < most ? share : most;
+    if (!ranks || share <= most)
+        return share < most ? share : most;
+    int64_t parts = (share + most - 1) / most; /* of one size: ranks wait for the slowest */
+    return (share + parts - 1) / parts;
 }
 
 /* A rank without samples would have nothing to do, and batch normalisation counts all alike. */
