@@ -8,6 +8,7 @@
 /* auto stands for any of them until the data is known. */
 #define MLP        "arch auto|mlp"
 #define NORMALIZED "arch auto|resnet18|resnet34|resnet50|resnet20|convnet3|convnet4"
+#define PICTURES   NORMALIZED "|vit"
 #define BOTTLENECK "arch resnet50"
 #define STEMMED    "arch auto|resnet18|resnet34|resnet50"
 #define ENCODER    "arch auto|bert|vit"
@@ -36,6 +37,11 @@ const gn_option gn_model_option_table[] = {
     {"freeze", GN_TEXT, OPTION(freeze), .fallback = "none",
      .help = "part of the network that is not trained: none, body, head, or the body up to a "
              "layer such as layer3 or encoder.layer.7"},
+    /* No fallback, as for dropout below. */
+    {"activations", GN_CHOICE, OPTION(activations), .choices = "fp16|fp32|recompute",
+     .when = PICTURES, .flags = GN_LENIENT,
+     .help = "with model.freeze LAYER: what it computes from a sample is kept in the cache, in 16 "
+             "or 32 bits, or computed in every step (default: fp16; recompute with data.augment)"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
      .when = NORMALIZED, .flags = GN_LENIENT,
      .help = "BatchNorm statistics in training: of each of two batches (separate), of "
