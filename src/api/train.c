@@ -8,6 +8,7 @@
 #include "api/handles.h"
 #include "base/file.h"
 #include "engine/device.h"
+#include "ranks/ranks.h"
 #include "report/report.h"
 
 /* What a call gives back, in the form that was asked for. */
@@ -20,6 +21,8 @@ static gerne_status write_report(gerne_ctx *ctx, const char *directory, outcome 
 {
     gn_arena *arena;
     const char *path;
+    if (!gn_ranks_first(ctx))
+        return GERNE_OK;
     GN_TRY(gn_arena_new(ctx, &arena));
     gerne_status status = gn_path_join(ctx, arena, directory, "report.html", &path);
     if (status == GERNE_OK && !gn_path_exists(path)) {

@@ -100,21 +100,26 @@ static double loss_with(const gn_minibatch *batch, const float *own)
 static gerne_status keep_gradient(gn_run *run, gn_extrapolation *e, double scale)
 {
     gn_block block = gn_network_trained(gn_run_network(run, 0));
+    const float *gradients;
+    GN_TRY(gn_run_gradients(run, 0, &gradients));
     if (!e->gradient)
         GN_TRY(gn_run_alloc(run, block.size, sizeof *e->gradient, &e->gradient));
     for (size_t i = 0; i < block.size; i++)
-        e->gradient[i] = (float)((double)block.gradients[i] / scale);
+        e->gradient[i] = (float)((double)gradients[i] / scale);
     return GERNE_OK;
 }
 
 /* Norms of the kept gradient of L_b and of that of L_lb, and the cosine of the angle between them.
  * The network holds added times the former plus scale times the latter. */
-static void log_gradients(gn_run *run, const gn_extrapolation *e, double added, double scale)
+static gerne_status log_gradients(gn_run *run, const gn_extrapolation *e, double added,
+                                  double scale)
 {
     gn_block block = gn_network_trained(gn_run_network(run, 0));
+    const float *gradients;
+    GN_TRY(gn_run_gradients(run, 0, &gradients));
     double dot = 0, norm_b = 0, norm_lb = 0;
     for (size_t i = 0; i < block.size; i++) {
-        double b = (double)e->gradient[i], lb = ((double)block.gradients[i] - added * b) / scale;
+        double b = (double)e->gradient[i], lb = ((double)gradients[i] - added * b) / scale;
         dot += b * lb;
         norm_b += b * b;
         norm_lb += lb * lb;
@@ -122,6 +127,7 @@ static void log_gradients(gn_run *run, const gn_extrapolation *e, double added, 
     gn_run_log(run, "gradient_b", sqrt(norm_b));
     gn_run_log(run, "gradient_lb", sqrt(norm_lb));
     gn_run_log(run, "gradient_cosine", dot / sqrt(norm_b * norm_lb));
+    return GERNE_OK;
 }
 
 /* Two more passes, one for each batch's own weights. */
@@ -130,8 +136,7 @@ static gerne_status diagnose(gn_run *run, gn_extrapolation *e, gn_minibatch *bat
     GN_TRY(gn_weighted_pass(run, 0, batch, batch->biased, false));
     GN_TRY(keep_gradient(run, e, 1));
     GN_TRY(gn_weighted_pass(run, 0, batch, batch->less_biased, false));
-    log_gradients(run, e, 0, 1);
-    return GERNE_OK;
+    return log_gradients(run, e, 0, 1);
 }
 
 /* The loss of one of the two laws; NaN, which is not logged, when none of its samples was drawn. */
@@ -204,7 +209,7 @@ static gerne_status apart(gn_run *run, gn_extrapolation *e, gn_minibatch *batche
         gn_run_log(run, "L_lb", loss_lb);
         loss += own ? loss_with(next, own) : (1 + beta) * loss_lb;
         if (compare)
-            log_gradients(run, e, -beta, 1 + beta);
+            GN_TRY(log_gradients(run, e, -beta, 1 + beta));
     }
     gn_run_log(run, "loss", loss);
     return gn_run_apply(run, 0);

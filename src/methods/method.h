@@ -35,7 +35,9 @@ typedef struct gn_request {
 typedef struct gn_plan {
     size_t count;
     gn_request batches[GN_BATCHES_MAX];
-    bool joined; /* the batches come as one, in their order */
+    bool joined;     /* the batches come as one, in their order */
+    bool everywhere; /* every rank reads all samples: passes take other batches than these, or mix
+                        their samples; else a rank reads its share of each batch */
     /* Without any the step gets no samples: it fits a head to features that it has inferred. */
 } gn_plan;
 
@@ -257,6 +259,11 @@ GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batc
 GERNE_CHECKED gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch,
                                            const gn_loss *loss, bool accumulate);
 
+/* The gradients that the passes of network i since the last that replaced them add up to, in the
+ * order of gn_network_trained: look here and not there, where ranks have their parts. Borrowed
+ * until the next call. */
+GERNE_CHECKED gerne_status gn_run_gradients(gn_run *run, int i, const float **out);
+
 /* One step of network i's optimiser at the stage's learning rate, or at a multiple of it. */
 GERNE_CHECKED gerne_status gn_run_apply(gn_run *run, int i);
 GERNE_CHECKED gerne_status gn_run_apply_at(gn_run *run, int i, double lr_factor);
@@ -337,9 +344,9 @@ GERNE_CHECKED gerne_status gn_run_model_width(gn_run *run, const gn_model_option
 GERNE_CHECKED gerne_status gn_run_get_head(gn_run *run, int i, float *weights, float *bias);
 GERNE_CHECKED gerne_status gn_run_set_head(gn_run *run, int i, const float *weights,
                                            const float *bias);
-/* Its weights without the bias where they lie, for penalties: values and gradients element by
- * element in an order of their own; padding is zero. */
-gn_block gn_run_head_weights(gn_run *run, int i);
+/* Its weights without the bias where they lie, for penalties after the last pass of a step: values
+ * and gradients element by element in an order of their own; padding is zero. */
+GERNE_CHECKED gerne_status gn_run_head_weights(gn_run *run, int i, gn_block *out);
 
 /* ---- body and head apart, for methods that edit features; batches run whole ---- */
 

@@ -8,6 +8,7 @@
 #include "debias/describe.h"
 #include "debias/groups.h"
 #include "metrics/predictions_csv.h"
+#include "ranks/ranks.h"
 #include "train/trainer.h"
 
 /* The figures of one checkpoint. */
@@ -56,6 +57,8 @@ static gerne_status write_predictions(gn_trainer *t, const gn_predictions *p)
 {
     gn_text text = {0};
     const char *path;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "predictions.csv", &path));
     gerne_status status = add_lines(t, p, &text);
     if (status == GERNE_OK)
@@ -158,10 +161,11 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         gn_bounds_json(t->run.ctx, t->run.groups, t->run.c, isnan(beta) ? NULL : &beta, &bounds));
     bool on_test = t->config->select.split == GN_SELECT_TEST;
     *out = json_pack(
-        "{s:s,s:s,s:o,s:I,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
+        "{s:s,s:s,s:o,s:I,s:i,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
         "method", t->run.method->name, "method_options", method_options_json(t), "seed",
-        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
-        t->run_hash, "data_fingerprint", t->input.fingerprint, "class_names",
+        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "ranks",
+        gn_ranks_size(gn_ranks_of(t->run.ctx)), "run_hash", t->run_hash, "data_fingerprint",
+        t->input.fingerprint, "class_names",
         gn_json_names(t->input.data->class_names, t->input.data->classes), "attribute_names",
         gn_attribute_names_json(t->input.data->attribute_names, t->input.data->attributes),
         "selection", selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
@@ -181,6 +185,8 @@ static gerne_status write_json(gn_trainer *t, const json_t *json)
 {
     gn_text text = {0};
     const char *path;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "results.json", &path));
     gerne_status status = gn_json_print(t->run.ctx, json, &text);
     if (status == GERNE_OK)
@@ -276,10 +282,13 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
 /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
 static gerne_status log_end(gn_trainer *t)
 {
+    const gn_ranks_traffic traffic = gn_ranks_exchanged(gn_ranks_of(t->run.ctx));
     GN_TRY(gn_runlog_event(t->record.log, "end",
-                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->record.started,
-                                     "seconds_in_steps", t->record.in_steps, "seconds_in_inference",
-                                     t->record.in_inference)));
+                           json_pack("{s:f,s:f,s:f,s:f,s:I}", "seconds",
+                                     gn_seconds() - t->record.started, "seconds_in_steps",
+                                     t->record.in_steps, "seconds_in_inference",
+                                     t->record.in_inference, "seconds_in_exchange", traffic.seconds,
+                                     "bytes_sent", (json_int_t)traffic.bytes)));
     return gn_runlog_sync(t->record.log, NULL);
 }
 
@@ -290,7 +299,8 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     t->record.best_changed = true;
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
-    gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
+    if (gn_ranks_first(t->run.ctx))
+        gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
     /* The checkpoint keeps the log up to here: a run that is killed between the two and resumed
      * ends once. */
     GN_TRY(gn_save(t));

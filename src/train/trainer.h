@@ -82,11 +82,26 @@ typedef struct gn_run_input {
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_run_input;
 
+/* Rows of a batch that lie on several ranks, gathered. */
+typedef struct gn_split_rows {
+    float *values;
+    size_t capacity;
+} gn_split_rows;
+
+/* What a network has of other ranks. */
+typedef struct gn_split_parts {
+    bool summed; /* its gradients are those of all ranks already */
+    float *gradients;
+    size_t gradient_count;
+    gn_split_rows features, logits, logit_gradient, feature_gradient;
+} gn_split_parts;
+
 /* The present stage. */
 typedef struct gn_stage_parts {
     gn_optimizer_options optimizer_options;
     gn_network *networks[GN_NETWORKS_MAX];
     gn_optimizer *optimizers[GN_NETWORKS_MAX];
+    gn_split_parts split[GN_NETWORKS_MAX];
     gn_inference *inference;
     gn_feed *feed;
     double epoch_steps;    /* steps of an epoch; not a whole number */
@@ -148,6 +163,8 @@ void gn_trainer_close(gn_trainer *t); /* takes NULL */
 
 /* settle.c: data, groups, sizes, and everything that can be refused before anything is written. */
 GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
+/* Ranks of another version, configuration, data or kind of CPU are refused. */
+GERNE_CHECKED gerne_status gn_compare_ranks(gn_trainer *t);
 /* Where layers are frozen the features of all samples take the place of the data. */
 GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 
@@ -157,6 +174,11 @@ GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
 /* The networks as they are, for a stage that starts from them. */
 GERNE_CHECKED gerne_status gn_stage_bequeath(gn_trainer *t);
 void gn_stage_leave(gn_trainer *t);
+
+/* apart.c: before a pass replaces or adds to the gradients of network i; and before they are used,
+ * when they become those of all ranks. */
+GERNE_CHECKED gerne_status gn_expect_gradients(gn_run *run, int i, bool accumulate);
+GERNE_CHECKED gerne_status gn_sum_gradients(gn_run *run, int i);
 
 /* evaluate.c */
 GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predictions,
