@@ -88,6 +88,23 @@ bool gn_evaluation_due(const gn_trainer *t, int64_t step)
     return e >= 1 && (int64_t)ceil(e * t->now.epoch_steps - 1e-9) == step;
 }
 
+/* Evaluations up to a step, apart from the one that only the end of the stage makes. */
+static int64_t evaluations_until(const gn_trainer *t, int64_t step)
+{
+    if (t->config->train.eval_every)
+        return step / t->config->train.eval_every;
+    return (int64_t)floor((double)step / t->now.epoch_steps + 1e-9);
+}
+
+/* From steps alone, so that a resumed run stops where it would have stopped. */
+bool gn_out_of_patience(const gn_trainer *t)
+{
+    int64_t patience = t->config->train.patience, best = t->at.best.step;
+    if (!patience || !best || t->run.stage_index != t->stage_count - 1)
+        return false;
+    return evaluations_until(t, t->at.step) - evaluations_until(t, best) >= patience;
+}
+
 /* ---- the log ---- */
 
 enum { LOGGED_GROUPS_MAX = 256 }; /* more would make the log larger than the model */

@@ -49,6 +49,9 @@ static const gn_option train_table[] = {
      .flags = GN_TUNABLE, .help = "training length in optimiser steps"},
     {"eval_every", GN_INT, TRAIN(eval_every), .min = 1, .max = 1e12,
      .help = "steps between evaluations (default: one epoch)"},
+    {"patience", GN_INT, TRAIN(patience), .min = 1, .max = 1e9,
+     .help = "early stopping: evaluations in a row without a better select.metric after which "
+             "training ends (default: never)"},
     {"checkpoint_every", GN_INT, TRAIN(checkpoint_every), .min = 1, .max = 1e12,
      .flags = GN_NO_HASH,
      .help = "steps between additional checkpoints; one also follows each evaluation, at "

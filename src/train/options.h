@@ -22,7 +22,7 @@ typedef struct gn_train_options {
     gn_optimizer_options optimizer;
     int64_t batch, per_group, per_class;
     double epochs;
-    int64_t steps, eval_every, checkpoint_every, micro_batch;
+    int64_t steps, eval_every, patience, checkpoint_every, micro_batch;
     int precision, average;
     double average_decay, average_from;
     bool log_test, log_gradients;

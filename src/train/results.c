@@ -273,6 +273,16 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
     return status;
 }
 
+/* What is neither step nor inference is our own: drawing, metrics, logs, files. */
+static gerne_status log_end(gn_trainer *t)
+{
+    GN_TRY(gn_runlog_event(t->record.log, "end",
+                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->record.started,
+                                     "seconds_in_steps", t->record.in_steps, "seconds_in_inference",
+                                     t->record.in_inference)));
+    return gn_runlog_sync(t->record.log, NULL);
+}
+
 static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)
 {
     GN_TRY(gn_snapshot_new(t->run.ctx, t->now.networks[0], &e->present));
@@ -281,12 +291,10 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
     gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
-    /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
-    GN_TRY(gn_runlog_event(t->record.log, "end",
-                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->record.started,
-                                     "seconds_in_steps", t->record.in_steps, "seconds_in_inference",
-                                     t->record.in_inference)));
+    /* The checkpoint keeps the log up to here: a run that is killed between the two and resumed
+     * ends once. */
     GN_TRY(gn_save(t));
+    GN_TRY(log_end(t));
     GN_TRY(make_json(t, &e->best, &e->last, t->now.oracle.values ? &e->oracle : NULL, json));
     GN_TRY(write_json(t, *json));
     return report ? print_report(t, &e->best, &e->last, report) : GERNE_OK;

@@ -311,7 +311,7 @@ gerne_status gn_stage_run(gn_trainer *t)
 {
     double started = gn_seconds();
     int64_t first = t->at.step;
-    while (t->at.step < t->run.steps) {
+    while (t->at.step < t->run.steps && !gn_out_of_patience(t)) {
         gn_minibatch *batches;
         GN_TRY(gn_feed_next(t->now.feed, t->at.step, &batches));
         t->now.step_loss = (double)NAN;
@@ -337,5 +337,9 @@ gerne_status gn_stage_run(gn_trainer *t)
         }
         GN_TRY(status);
     }
+    if (t->at.step < t->run.steps)
+        gn_log(t->run.ctx, GERNE_LOG_INFO,
+               "stopped after step %lld of %lld: nothing better since step %lld (train.patience)",
+               (long long)t->at.step, (long long)t->run.steps, (long long)t->at.best.step);
     return GERNE_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -151,23 +152,56 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
     return status;
 }
 
-/* A finished run: its results as they are. */
-static gerne_status show_finished(gn_trainer *t, gn_text *report, json_t **results)
+static bool has(gn_trainer *t, const char *name)
+{
+    const char *path;
+    return gn_path_of(t, name, &path) == GERNE_OK && gn_path_exists(path);
+}
+
+/* results.json where the run has finished; *json stays NULL where it has not: the file is missing
+ * or damaged, or the weights are missing and the checkpoint they can be made from is there. */
+static gerne_status read_finished(gn_trainer *t, json_t **json)
 {
     const char *path;
     gn_text text = {0};
-    GN_TRY(gn_path_of(t, "results.json", &path));
-    gn_log(t->run.ctx, GERNE_LOG_INFO, "'%s' is finished: nothing to do", t->directory.path);
-    gerne_status status = GERNE_OK;
-    if (results) {
-        status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
-        if (status == GERNE_OK)
-            status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, results);
+    *json = NULL;
+    if (!has(t, "results.json"))
+        return GERNE_OK;
+    if (!has(t, "best.safetensors") && has(t, "last.ckpt")) {
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "best.safetensors is missing: making it again");
+        return GERNE_OK;
     }
-    if (status == GERNE_OK && report)
-        status = gn_text_add(t->run.ctx, report, "'%s' is finished; its results are in %s\n",
-                             t->directory.path, path);
+    GN_TRY(gn_path_of(t, "results.json", &path));
+    gerne_status status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
+    if (status == GERNE_OK)
+        status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, json);
     gn_text_free(&text);
+    bool whole = status == GERNE_OK && json_is_object(json_object_get(*json, "splits"));
+    if (status != GERNE_OK && status != GERNE_EDATA)
+        return status;
+    if (!whole) {
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "'%s' is damaged: making it again", path);
+        json_decref(*json);
+        *json = NULL;
+    }
+    return GERNE_OK;
+}
+
+/* A finished run: its results as they are. The trials of a study lose their weights when they do
+ * not rank first. */
+static gerne_status show_finished(gn_trainer *t, json_t *json, gn_text *report, json_t **results)
+{
+    bool weights = has(t, "best.safetensors");
+    const char *state = weights ? "is finished" : "has its results, but not its weights";
+    gn_log(t->run.ctx, GERNE_LOG_INFO, "'%s' %s: nothing to do", t->directory.path, state);
+    gerne_status status = GERNE_OK;
+    if (report)
+        status = gn_text_add(t->run.ctx, report, "'%s' %s; the results are in %s/results.json\n",
+                             t->directory.path, state, t->directory.path);
+    if (results && status == GERNE_OK)
+        *results = json;
+    else
+        json_decref(json);
     return status;
 }
 
@@ -197,12 +231,13 @@ static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
     const char *path;
     gn_arena *arena;
     GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
-    gn_rundir_sweep(t->directory.path);
+    gn_path_sweep(t->directory.path);
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
-    GN_TRY(gn_path_of(t, "results.json", &path));
-    if (gn_path_exists(path))
-        return show_finished(t, report, results);
+    json_t *json;
+    GN_TRY(read_finished(t, &json));
+    if (json)
+        return show_finished(t, json, report, results);
     GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
     if (gn_path_exists(path))
         return show_diverged(t, path);

@@ -164,6 +164,7 @@ GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predict
 /* The evaluation after a step: logs, and takes a snapshot when it is the best so far. */
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
 bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
+bool gn_out_of_patience(const gn_trainer *t);              /* train.patience, in the last stage */
 /* The kept checkpoint of this stage goes into network 0, and into the others where they are kept.
  */
 void gn_load_kept(gn_trainer *t);
