@@ -10,7 +10,12 @@
 
 enum { GN_FIELDS_MAX = 2, GN_FIELD_DIMS_MAX = 3 };
 
-typedef enum gn_element { GN_ELEMENT_U8, GN_ELEMENT_F32, GN_ELEMENT_I32 } gn_element;
+typedef enum gn_element {
+    GN_ELEMENT_U8,
+    GN_ELEMENT_F32,
+    GN_ELEMENT_I32,
+    GN_ELEMENT_F16, /* see base/half.h */
+} gn_element;
 
 typedef struct gn_field {
     const char *name;   /* static: GN_FIELD_PIXELS, ... */

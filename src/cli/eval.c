@@ -203,7 +203,7 @@ static size_t find_gates(const gn_cli *cli, const gn_metrics *m, const gn_compar
     if (asked(cli, "min-gba"))
         out[count++] = (gate){"min-gba",       "gba",          "the groups'",
                               "mean accuracy", given->min_gba, low ? m->gba_ci95.lo : m->gba};
-    if (asked(cli, "max-regression"))
+    if (c && asked(cli, "max-regression"))
         out[count++] = (gate){"max-regression",       "wga_difference",
                               "this file's",          "WGA minus the reference's",
                               -given->max_regression, low ? c->wga_ci95.lo : c->wga_difference};

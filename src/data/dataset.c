@@ -83,8 +83,12 @@ size_t gn_dataset_row(const gn_dataset *dataset, size_t i)
 
 gn_sample_shape gn_dataset_shape(const gn_dataset *dataset)
 {
-    if (dataset->field == GN_FEATURES)
-        return gn_features_shape((int64_t)dataset->dimension);
+    if (dataset->field == GN_FEATURES) {
+        gn_sample_shape shape = gn_features_shape((int64_t)dataset->dimension);
+        if (dataset->halves)
+            shape.fields[0].element = GN_ELEMENT_F16;
+        return shape;
+    }
     if (dataset->field == GN_TOKENS) {
         gn_sample_shape shape = gn_tokens_shape((int64_t)dataset->dimension);
         shape.fields[0].below = (int64_t)gn_corpus_vocabulary(dataset->corpus);
@@ -93,10 +97,17 @@ gn_sample_shape gn_dataset_shape(const gn_dataset *dataset)
     return gn_pixels_shape(GN_CHANNELS, (int64_t)dataset->height, (int64_t)dataset->width);
 }
 
+static size_t row_of_features(const gn_dataset *dataset, size_t i)
+{
+    return dataset->row_of_sample ? i : gn_dataset_row(dataset, i);
+}
+
 const void *gn_dataset_field(const gn_dataset *dataset, size_t i, int field)
 {
     switch (dataset->field) {
     case GN_FEATURES:
+        if (dataset->halves)
+            return dataset->halves + row_of_features(dataset, i) * dataset->dimension;
         return gn_dataset_features(dataset, i);
     case GN_TOKENS:
         return field == 0 ? gn_corpus_tokens(dataset->corpus, gn_dataset_row(dataset, i))
@@ -122,8 +133,7 @@ const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i)
 const float *gn_dataset_features(const gn_dataset *dataset, size_t i)
 {
     assert(dataset->rows && i < dataset->n);
-    size_t row = dataset->row_of_sample ? i : gn_dataset_row(dataset, i);
-    return dataset->rows + row * dataset->dimension;
+    return dataset->rows + row_of_features(dataset, i) * dataset->dimension;
 }
 
 bool gn_dataset_has_files(const gn_dataset *dataset)

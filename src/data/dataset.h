@@ -67,7 +67,8 @@ typedef struct gn_dataset {
     uint8_t *cache;              /* all pixels, or NULL */
     const uint8_t *lent_pixels;  /* the same by row, of the caller; or NULL */
     const gerne_arrays *fetched; /* where rows are fetched from by prepare; or NULL */
-    const float *rows;           /* all features */
+    const float *rows;           /* all features, or */
+    const uint16_t *halves;      /* all features in 16 bits: see base/half.h */
     const char *const *paths;    /* by row: the files that rows were computed from, or NULL */
     const char *features_file;   /* where rows come from, for messages; or NULL */
     void *rows_owned;            /* heap block behind rows, or NULL */
@@ -102,7 +103,7 @@ bool gn_dataset_in_memory(const gn_dataset *dataset);
 /* A field of a sample, by its place in the shape: pixels, features, tokens or their length. */
 const void *gn_dataset_field(const gn_dataset *dataset, size_t i, int field);
 const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i);
-const float *gn_dataset_features(const gn_dataset *dataset, size_t i);
+const float *gn_dataset_features(const gn_dataset *dataset, size_t i); /* not those in 16 bits */
 
 /* The row of the sample in its file or folder listing: what predictions are reported under. */
 size_t gn_dataset_row(const gn_dataset *dataset, size_t i);

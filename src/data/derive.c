@@ -51,15 +51,16 @@ static gerne_status fill(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dat
     return gn_dataset_has_files(like) ? copy_paths(ctx, like, dataset) : GERNE_OK;
 }
 
-gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map, size_t offset,
-                               size_t dimension, const char *settings, gn_dataset **out)
+gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map,
+                               const gn_kept_features *features, gn_dataset **out)
 {
     *out = NULL;
-    size_t bytes;
-    if (!gn_multiply(like->n, dimension, &bytes) || !gn_multiply(bytes, sizeof(float), &bytes) ||
-        offset > map.size || map.size - offset < bytes || offset % sizeof(float) != 0)
+    size_t bytes, element = features->halves ? sizeof(uint16_t) : sizeof(float);
+    if (!gn_multiply(like->n, features->dimension, &bytes) ||
+        !gn_multiply(bytes, element, &bytes) || features->offset > map.size ||
+        map.size - features->offset < bytes || features->offset % sizeof(float) != 0)
         return gn_fail(ctx, GERNE_EDATA, "a map of %zu bytes cannot hold %zu x %zu features",
-                       map.size, like->n, dimension);
+                       map.size, like->n, features->dimension);
     gn_dataset *dataset;
     gn_map *kept = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
@@ -72,9 +73,13 @@ gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map ma
     }
     *kept = map;
     dataset->map = kept;
-    dataset->rows = (const float *)(const void *)(map.bytes + offset);
-    dataset->dimension = dimension;
-    gn_dataset_settings(dataset, "%s", settings);
+    const void *first = map.bytes + features->offset;
+    if (features->halves)
+        dataset->halves = first;
+    else
+        dataset->rows = first;
+    dataset->dimension = features->dimension;
+    gn_dataset_settings(dataset, "%s", features->settings);
     *out = dataset;
     return GERNE_OK;
 }

@@ -5,13 +5,18 @@
 #include "base/file.h"
 #include "data/dataset.h"
 
-/* Labels, names, splits, rows and paths of like (copied), features from a mapped file: dimension
- * floats a sample in the order of the samples, from offset on (a multiple of 4). The map is taken
- * over on success. settings says how the features were made; it is part of the fingerprint. The
- * result still has to be prepared. */
+/* Features in a file: dimension numbers a sample, in the order of the samples, from offset on (a
+ * multiple of 4). */
+typedef struct gn_kept_features {
+    size_t offset, dimension;
+    bool halves;          /* of 16 bits, not 32 */
+    const char *settings; /* how they were made: a part of the fingerprint */
+} gn_kept_features;
+
+/* Labels, names, splits, rows and paths of like (copied), features from a mapped file. The map is
+ * taken over on success. The result still has to be prepared. */
 GERNE_CHECKED gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map,
-                                             size_t offset, size_t dimension, const char *settings,
-                                             gn_dataset **out);
+                                             const gn_kept_features *features, gn_dataset **out);
 
 /* The content digest that gn_dataset_prepare will find, computed as features are written. */
 typedef struct gn_feature_digest {

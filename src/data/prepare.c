@@ -100,9 +100,14 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
 
 /* ---- features ---- */
 
+static size_t row_bytes(const gn_dataset *dataset)
+{
+    return dataset->dimension * (dataset->halves ? sizeof *dataset->halves : sizeof *dataset->rows);
+}
+
 static size_t feature_bytes(const gn_dataset *dataset)
 {
-    return dataset->n * dataset->dimension * sizeof *dataset->rows;
+    return dataset->n * row_bytes(dataset);
 }
 
 static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
@@ -112,14 +117,14 @@ static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch
     preparation *job = user;
     const gn_dataset *dataset = job->dataset;
     size_t start = index * GN_FEATURE_BLOCK, total = feature_bytes(dataset),
-           row = dataset->dimension * 4;
+           row = row_bytes(dataset);
     size_t end = start + GN_FEATURE_BLOCK < total ? start + GN_FEATURE_BLOCK : total;
     gn_sha256 hash;
     gn_sha256_start(&hash);
     while (start < end) { /* row by row: rows may have been skipped */
         size_t within = start % row, take = row - within < end - start ? row - within : end - start;
-        const float *values = gn_dataset_features(dataset, start / row);
-        gn_sha256_add(&hash, (const unsigned char *)values + within, take);
+        const unsigned char *values = gn_dataset_field(dataset, start / row, 0);
+        gn_sha256_add(&hash, values + within, take);
         start += take;
     }
     gn_sha256_end(&hash, job->digests + index * GN_SHA256_SIZE);
@@ -223,6 +228,8 @@ static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int th
 {
     preparation job = {.dataset = dataset};
     uint8_t *failed = NULL;
+    if (dataset->halves) /* which gerne wrote, of finite numbers */
+        return digest_features(ctx, dataset, threads);
     if (dataset->fetched)
         GN_TRY(gn_arrays_fetch(ctx, dataset, threads));
     if (dataset->skip_bad)

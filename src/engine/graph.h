@@ -138,6 +138,13 @@ GERNE_CHECKED gerne_status gn_graph_finish(gerne_ctx *ctx, gn_graph *graph, gn_v
  * and programs are made; false when there is no such layer. */
 bool gn_graph_freeze(gn_graph *graph, const char *name);
 
+/* Leaves of a finished graph what is frozen, or what computes from that; the rest's input is called
+ * input. What lies between them is the front's output and the rest's input: one value, of any
+ * dimensions. Before stores and programs are made, and where gn_graph_can_cut says so. */
+bool gn_graph_can_cut(const gn_graph *graph);
+void gn_graph_keep_front(gn_graph *graph);
+GERNE_CHECKED gerne_status gn_graph_keep_rest(gerne_ctx *ctx, gn_graph *graph, const char *input);
+
 /* Numbers a sample; 0 when there is no such input. */
 int64_t gn_graph_input_size(const gn_graph *graph, const char *name);
 int64_t gn_graph_output_size(const gn_graph *graph);

@@ -4,14 +4,13 @@
 #include "engine/sequence.h"
 
 typedef struct place_options {
-    gn_value sequence, spans;
+    gn_value spans;
     bool mean;
 } place_options;
 
 static const gn_node *sequence_of(const gn_program *program, const gn_node *node)
 {
-    const place_options *options = node->options;
-    return &program->graph->nodes[options->sequence];
+    return &program->graph->nodes[node->inputs[0]];
 }
 
 /* The rows are added in their order: the same bits with any number of threads. */
@@ -83,10 +82,8 @@ static int span_tensor(const gn_compiler *c, const gn_node *node)
 
 static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
-    const place_options *options = node->options;
     int x, y;
-    GN_TRY(gn_as_floats(c, &c->program->graph->nodes[options->sequence],
-                        c->values[options->sequence].tensor, &x));
+    GN_TRY(gn_as_floats(c, sequence_of(c->program, node), c->values[node->inputs[0]].tensor, &x));
     GN_TRY(gn_new_floats(c, node, &y));
     GN_TRY(gn_emit(c, &(gn_kernel){.routine = take, .node = node},
                    (int[]){span_tensor(c, node), x, y}, 3));
@@ -95,8 +92,7 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
 
 static gerne_status backward(gn_compiler *c, const gn_node *node)
 {
-    const place_options *options = node->options;
-    const gn_node *sequence = &c->program->graph->nodes[options->sequence];
+    const gn_node *sequence = sequence_of(c->program, node);
     int dy, dx;
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     GN_TRY(gn_as_floats(c, node, dy, &dy));
@@ -104,7 +100,7 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     GN_TRY(gn_emit(c, &(gn_kernel){.routine = put, .node = node},
                    (int[]){span_tensor(c, node), dx, dy}, 3));
     GN_TRY(gn_from_floats(c, sequence, dx, &dx));
-    return gn_give_gradient(c, options->sequence, dx);
+    return gn_give_gradient(c, node->inputs[0], dx);
 }
 
 static void describe_operation(const gn_node *node, gn_operation *out)
@@ -132,7 +128,7 @@ static gn_value add_place(gn_graph *graph, gn_value input, gn_value spans, const
     const gn_node *in = gn_operand_at(graph, input, GN_FLOAT32, 0, layer->name);
     if (!in || (in->packed && !gn_operand_at(graph, spans, GN_INT32, 2, layer->name)))
         return -1;
-    const place_options options = {input, in->packed ? spans : -1, layer == &mean_layer};
+    const place_options options = {in->packed ? spans : -1, layer == &mean_layer};
     int64_t dims[2] = {1, in->dims[in->ndims - 1]};
     gn_value value = gn_add_node(graph, layer, &input, 1, 2, dims, &options, sizeof options);
     if (value >= 0)

@@ -7,7 +7,8 @@
 
 /* auto stands for any of them until the data is known. */
 #define MLP        "arch auto|mlp"
-#define NORMALIZED "arch auto|resnet18|resnet34|resnet50|resnet20|convnet3|convnet4"
+#define NORMALIZED "arch auto|resnet18|resnet34|resnet50|resnet20|convnet|convnet3|convnet4"
+#define PICTURES   NORMALIZED "|vit"
 #define BOTTLENECK "arch resnet50"
 #define STEMMED    "arch auto|resnet18|resnet34|resnet50"
 #define ENCODER    "arch auto|bert|vit"
@@ -36,6 +37,11 @@ const gn_option gn_model_option_table[] = {
     {"freeze", GN_TEXT, OPTION(freeze), .fallback = "none",
      .help = "part of the network that is not trained: none, body, head, or the body up to a "
              "layer such as layer3 or encoder.layer.7"},
+    /* No fallback, as for dropout below. */
+    {"activations", GN_CHOICE, OPTION(activations), .choices = "fp16|fp32|recompute",
+     .when = PICTURES, .flags = GN_LENIENT,
+     .help = "with model.freeze LAYER: what it computes from a sample is kept in the cache, in 16 "
+             "or 32 bits, or computed in every step (default: fp16; recompute with data.augment)"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
      .when = NORMALIZED, .flags = GN_LENIENT,
      .help = "BatchNorm statistics in training: of each of two batches (separate), of "
@@ -82,17 +88,10 @@ gn_freeze gn_model_freeze(const gn_model_options *o)
 }
 
 const gn_architecture *const gn_architectures[] = {
-    &gn_linear_architecture,
-    &gn_mlp_architecture,
-    &gn_resnet18_architecture,
-    &gn_resnet34_architecture,
-    &gn_resnet50_architecture,
-    &gn_resnet20_architecture,
-    &gn_convnet3_architecture,
-    &gn_convnet4_architecture,
-    &gn_bert_architecture,
-    &gn_vit_architecture,
-    NULL,
+    &gn_linear_architecture,   &gn_mlp_architecture,      &gn_resnet18_architecture,
+    &gn_resnet34_architecture, &gn_resnet50_architecture, &gn_resnet20_architecture,
+    &gn_convnet_architecture,  &gn_convnet3_architecture, &gn_convnet4_architecture,
+    &gn_bert_architecture,     &gn_vit_architecture,      NULL,
 };
 
 gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name, const gn_architecture **out)

@@ -15,6 +15,10 @@ typedef enum gn_freeze {
     GN_FREEZE_HEAD,
     GN_FREEZE_LAYERS,
 } gn_freeze;
+/* What model.freeze with a layer keeps of all samples: the numbers behind it, in a file. */
+typedef enum gn_activations { GN_KEEP_F16, GN_KEEP_F32, GN_RECOMPUTE } gn_activations;
+/* Of a network that is cut behind its frozen layers. */
+typedef enum gn_network_part { GN_WHOLE, GN_FRONT, GN_REST } gn_network_part;
 typedef enum gn_pool { GN_POOL_FIRST, GN_POOL_MEAN } gn_pool;
 typedef enum gn_bn { GN_BN_AUTO, GN_BN_SEPARATE, GN_BN_CONCAT, GN_BN_FROZEN } gn_bn;
 
@@ -36,11 +40,16 @@ typedef struct gn_model_options {
     const char *vocab;   /* of texts: vocab.txt or tokenizer.json, or NULL */
     int variant, stem, bn, pool;
     const char *freeze; /* "none", "body", "head" or a layer; NULL for none: gn_model_freeze */
+    int activations;    /* behind frozen layers: gn_activations */
     double dropout;     /* of the features in front of the head, in training passes */
     int64_t copies;     /* of the body, side by side, their features concatenated; 0 stands for 1 */
     int64_t depth, width, heads, intermediate, patch; /* as asked for; 0: see transformer */
     double inner_dropout;                             /* of an encoder, in training passes */
     gn_transformer transformer;                       /* settled by gn_network_new */
+    /* Not options: the network is a part of this one, cut behind a layer. */
+    gn_network_part part;
+    const char *cut;
+    const gn_sample_shape *origin; /* GN_REST: what the whole network takes; lent */
 } gn_model_options;
 
 gn_freeze gn_model_freeze(const gn_model_options *options);
@@ -98,7 +107,8 @@ GERNE_CHECKED gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name
 extern const gn_architecture gn_linear_architecture, gn_mlp_architecture;
 extern const gn_architecture gn_resnet18_architecture, gn_resnet34_architecture,
     gn_resnet50_architecture, gn_resnet20_architecture;
-extern const gn_architecture gn_convnet3_architecture, gn_convnet4_architecture;
+extern const gn_architecture gn_convnet_architecture, gn_convnet3_architecture,
+    gn_convnet4_architecture;
 extern const gn_architecture gn_bert_architecture, gn_vit_architecture;
 
 #endif

@@ -46,18 +46,25 @@ static const char *kind_of(const gn_sample_shape *shape)
     return gn_shape_field(shape, GN_FIELD_PIXELS) ? "images" : "features";
 }
 
+/* The samples that the whole network takes. */
+static const gn_sample_shape *outer_shape(const gn_network *n)
+{
+    return n->options.part == GN_REST ? n->options.origin : &n->shape;
+}
+
 static gerne_status check_kind(gerne_ctx *ctx, const gn_network *n)
 {
     const gn_architecture *a = n->architecture;
-    bool texts = gn_shape_field(&n->shape, GN_FIELD_TOKENS) != NULL;
-    bool images = gn_shape_field(&n->shape, GN_FIELD_PIXELS) != NULL;
+    const gn_sample_shape *shape = outer_shape(n);
+    bool texts = gn_shape_field(shape, GN_FIELD_TOKENS) != NULL;
+    bool images = gn_shape_field(shape, GN_FIELD_PIXELS) != NULL;
     if (texts == a->wants_tokens && (images || !a->wants_images))
         return GERNE_OK;
     gn_fail(ctx, GERNE_EUSAGE, "model.arch: '%s' needs %s, but the data are %s", a->name,
             a->wants_tokens   ? "texts"
             : a->wants_images ? "images"
                               : "images or features",
-            kind_of(&n->shape));
+            kind_of(shape));
     if (texts)
         gn_hint(ctx, "use --model.arch bert");
     else
@@ -80,9 +87,9 @@ static gerne_status check_shape(gerne_ctx *ctx, const gn_network *n)
 }
 
 /* model.freeze names a layer as files do; the prefix of all of them may be missing. */
-static gerne_status freeze_layers(gerne_ctx *ctx, gn_network *n)
+static gerne_status freeze_layers(gerne_ctx *ctx, gn_network *n, const char *layer)
 {
-    const char *layer = n->options.freeze, *prefix = n->architecture->prefix;
+    const char *prefix = n->architecture->prefix;
     char full[GN_NAME_MAX];
     snprintf(full, sizeof full, "%s%s", prefix ? prefix : "", layer);
     if (n->options.copies > 1)
@@ -96,10 +103,28 @@ static gerne_status freeze_layers(gerne_ctx *ctx, gn_network *n)
     return GERNE_EUSAGE;
 }
 
+static gerne_status cut(gerne_ctx *ctx, gn_network *n)
+{
+    gn_graph *graph = n->graphs[GN_BODY];
+    GN_TRY(freeze_layers(ctx, n, n->options.cut));
+    if (!gn_graph_can_cut(graph))
+        return gn_fail(ctx, GERNE_EINTERNAL, "'%s' cannot be cut behind '%s'",
+                       n->architecture->name, n->options.cut);
+    if (n->options.part == GN_FRONT) {
+        gn_graph_keep_front(graph);
+        return GERNE_OK;
+    }
+    GN_TRY(gn_graph_keep_rest(ctx, graph, GN_FIELD_FEATURES));
+    if (gn_graph_input_size(graph, GN_FIELD_FEATURES) != gn_field_size(&n->shape.fields[0]))
+        return gn_fail(ctx, GERNE_EINTERNAL, "samples of another size than '%s' gives",
+                       n->options.cut);
+    return GERNE_OK;
+}
+
 static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
 {
     gn_graph *graph = n->graphs[GN_BODY];
-    const gn_field *field = &n->shape.fields[0];
+    const gn_field *field = &outer_shape(n)->fields[0];
     /* Layers on flat vectors take an image as its numbers in channel, row, column order. */
     int64_t numbers = gn_field_size(field);
     gn_value input;
@@ -119,8 +144,12 @@ static gerne_status build_body(gerne_ctx *ctx, gn_network *n)
         features = i ? gn_concatenate(graph, features, copy) : copy;
     }
     GN_TRY(gn_graph_finish(ctx, graph, features));
+    if (n->options.part != GN_WHOLE)
+        GN_TRY(cut(ctx, n));
+    else if (gn_model_freeze(&n->options) == GN_FREEZE_LAYERS)
+        GN_TRY(freeze_layers(ctx, n, n->options.freeze));
     n->features = gn_graph_output_size(graph);
-    return gn_model_freeze(&n->options) == GN_FREEZE_LAYERS ? freeze_layers(ctx, n) : GERNE_OK;
+    return GERNE_OK;
 }
 
 static gerne_status build_head(gerne_ctx *ctx, gn_network *n)
@@ -137,7 +166,7 @@ static gerne_status settle(gerne_ctx *ctx, gn_network *n)
 {
     if (!n->architecture->settle)
         return GERNE_OK;
-    GN_TRY(n->architecture->settle(ctx, &n->options, &n->shape));
+    GN_TRY(n->architecture->settle(ctx, &n->options, outer_shape(n)));
     if (n->architecture->wants_tokens)
         n->shape.fields[gn_shape_find(&n->shape, GN_FIELD_TOKENS)].below =
             n->options.transformer.vocabulary;
@@ -334,6 +363,11 @@ int64_t gn_network_feature_count(const gn_network *n)
 double gn_network_flops(const gn_network *n)
 {
     return gn_graph_flops(n->graphs[GN_BODY]) + gn_graph_flops(n->graphs[GN_HEAD]);
+}
+
+bool gn_network_can_cut(const gn_network *n)
+{
+    return gn_model_freeze(&n->options) == GN_FREEZE_LAYERS && gn_graph_can_cut(n->graphs[GN_BODY]);
 }
 
 bool gn_network_couples_samples(const gn_network *n)

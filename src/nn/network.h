@@ -44,6 +44,9 @@ int64_t gn_network_input_size(const gn_network *network);
 int64_t gn_network_feature_count(const gn_network *network);
 double gn_network_flops(const gn_network *network); /* of one sample's forward pass */
 
+/* Frozen layers can be a network of their own (GN_FRONT), and what trains another (GN_REST). */
+bool gn_network_can_cut(const gn_network *network);
+
 /* A batch must be run whole: a layer that trains couples its samples. */
 bool gn_network_couples_samples(const gn_network *network);
 

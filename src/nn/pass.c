@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/half.h"
 #include "base/vector.h"
 #include "nn/mixed_texts.h"
 
@@ -20,10 +21,21 @@ GN_WIDE static void unpack_planes(const uint8_t *restrict bytes, size_t pixels, 
         out[i] = (float)bytes[channels * i + channel] * scale + shift;
 }
 
+GN_WIDE static void unpack_halves(const uint16_t *restrict halves, size_t count,
+                                  float *restrict out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = gn_float_from_half(halves[i]);
+}
+
 static void load_row(const gn_samples *samples, const gn_field *field, const void *from, float *row)
 {
     if (field->element == GN_ELEMENT_F32) {
         memcpy(row, from, (size_t)gn_field_size(field) * sizeof *row);
+        return;
+    }
+    if (field->element == GN_ELEMENT_F16) {
+        unpack_halves(from, (size_t)gn_field_size(field), row);
         return;
     }
     size_t channels = (size_t)field->dims[0], pixels = (size_t)(field->dims[1] * field->dims[2]);

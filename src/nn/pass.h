@@ -33,7 +33,7 @@ typedef struct gn_mixture {
 } gn_mixture;
 
 /* Samples where they lie: by field of the network's shape one pointer a sample. Pixels are bytes
- * [height][width][channels], features floats, tokens and their number int32_t. */
+ * [height][width][channels], features floats or halves, tokens and their number int32_t. */
 typedef struct gn_samples {
     size_t count;
     const void *const *fields[GN_FIELDS_MAX];

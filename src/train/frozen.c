@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/half.h"
 #include "base/lock.h"
 #include "data/derive.h"
 #include "nn/network_weights.h"
@@ -14,7 +15,9 @@ enum { HEADER = 128, TRAILER_MAGIC = 16, TRAILER = TRAILER_MAGIC + 2 * GN_SHA256
 static const char magic[TRAILER_MAGIC] = "gerne features1";
 
 struct gn_frozen {
-    gn_network *network;
+    gn_network *network;   /* the whole */
+    gn_network *front;     /* its frozen layers; NULL when that is the body */
+    gn_sample_shape shape; /* of the samples that both take */
     gn_dataset *features;
     unsigned char key[GN_SHA256_SIZE];
     gn_arena *arena;
@@ -28,6 +31,7 @@ void gn_frozen_close(gn_frozen *frozen)
     if (!frozen)
         return;
     gn_network_close(frozen->network);
+    gn_network_close(frozen->front);
     gn_dataset_close(frozen->features);
     gn_arena_close(frozen->arena);
     gn_free(frozen);
@@ -48,26 +52,96 @@ bool gn_frozen_cached(const gn_frozen *frozen)
     return frozen->cached;
 }
 
+const gn_architecture *gn_frozen_architecture(const gn_frozen *frozen)
+{
+    return frozen->front ? gn_network_architecture(frozen->network) : &gn_linear_architecture;
+}
+
 /* ---- the network ---- */
+
+/* What computes the features. */
+static gn_network *computing(const gn_frozen *frozen)
+{
+    return frozen->front ? frozen->front : frozen->network;
+}
+
+static bool halves(const gn_frozen *frozen)
+{
+    return frozen->front && gn_network_options(frozen->network)->activations == GN_KEEP_F16;
+}
+
+static size_t element_size(const gn_frozen *frozen)
+{
+    return halves(frozen) ? sizeof(uint16_t) : sizeof(float);
+}
+
+static int find_parameter(const gn_store *store, const char *name)
+{
+    for (int i = 0; i < gn_store_count(store); i++)
+        if (strcmp(gn_store_parameter(store, i)->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static gerne_status copy_parameter(gerne_ctx *ctx, const gn_store *from, int i, gn_store *to, int j)
+{
+    const gn_parameter *p = gn_store_parameter(from, i), *q = gn_store_parameter(to, j);
+    float *values;
+    if (p->size != q->size)
+        return gn_fail(ctx, GERNE_EINTERNAL, "'%s' of %lld numbers and '%s' of %lld", p->name,
+                       (long long)p->size, q->name, (long long)q->size);
+    GN_TRY(gn_alloc(ctx, (size_t)p->size, sizeof *values, "weights", &values));
+    gerne_status status = gn_store_get(ctx, from, i, values);
+    if (status == GERNE_OK)
+        status = gn_store_set(ctx, to, j, values);
+    gn_free(values);
+    return status;
+}
+
+/* Weights and statistics that both networks have, by name. */
+static gerne_status copy_shared(gerne_ctx *ctx, const gn_network *from, const gn_network *to,
+                                bool heads)
+{
+    gn_store *source = gn_network_store(from), *target = gn_network_store(to);
+    for (int i = 0; i < gn_store_count(source); i++) {
+        const gn_parameter *p = gn_store_parameter(source, i);
+        int j = find_parameter(target, p->name);
+        if (j < 0 || p->role == GN_FIXED || (p->graph == GN_HEAD && !heads))
+            continue;
+        GN_TRY(copy_parameter(ctx, source, i, target, j));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status make_front(gerne_ctx *ctx, gn_device *device, gn_frozen *frozen)
+{
+    gn_model_options model = *gn_network_options(frozen->network);
+    model.part = GN_FRONT;
+    model.cut = model.freeze;
+    model.freeze = "body";
+    GN_TRY(gn_network_new(ctx, device, &model, frozen->shape, gn_network_classes(frozen->network),
+                          gn_inference_batch(&frozen->shape), &frozen->front));
+    return copy_shared(ctx, frozen->network, frozen->front, false);
+}
 
 static gerne_status make_network(gerne_ctx *ctx, gn_device *device,
                                  const gn_frozen_options *options, const gn_dataset *dataset,
                                  gn_frozen *frozen)
 {
-    gn_sample_shape shape = gn_dataset_shape(dataset);
+    const gn_model_options *model = options->model;
     int64_t classes = options->classes ? options->classes : (int64_t)dataset->classes;
-    GN_TRY(gn_network_new(ctx, device, options->model, shape, classes, gn_inference_batch(&shape),
-                          &frozen->network));
+    frozen->shape = gn_dataset_shape(dataset);
+    GN_TRY(gn_network_new(ctx, device, model, frozen->shape, classes,
+                          gn_inference_batch(&frozen->shape), &frozen->network));
     GN_TRY(gn_network_initialize(ctx, frozen->network, options->seed));
     gn_match match = {0};
-    if (options->model->weights) {
-        GN_TRY(gn_network_load(ctx, frozen->network, options->model->weights, &match));
+    if (model->weights) {
+        GN_TRY(gn_network_load(ctx, frozen->network, model->weights, &match));
         frozen->has_head = !match.head_replaced;
-        return GERNE_OK;
+    } else if (gn_store_part(gn_network_store(frozen->network), GN_BODY).size) {
+        gn_warn(ctx, "the frozen layers have random weights: model.weights is not set");
     }
-    if (gn_store_part(gn_network_store(frozen->network), GN_BODY).size)
-        gn_warn(ctx, "the frozen body has random weights: model.weights is not set");
-    return GERNE_OK;
+    return gn_model_freeze(model) == GN_FREEZE_LAYERS ? make_front(ctx, device, frozen) : GERNE_OK;
 }
 
 /* ---- the key ---- */
@@ -103,7 +177,7 @@ static gerne_status add_body(gerne_ctx *ctx, const gn_network *network, gn_sha25
 
 static gerne_status compute_key(gerne_ctx *ctx, const gn_dataset *dataset, gn_frozen *frozen)
 {
-    const gn_network *network = frozen->network;
+    const gn_network *network = computing(frozen);
     const gn_model_options *model = gn_network_options(network);
     const gn_device *device = gn_network_device(network);
     char fingerprint[GN_SHA256_HEX], words[128];
@@ -118,6 +192,10 @@ static gerne_status compute_key(gerne_ctx *ctx, const gn_dataset *dataset, gn_fr
     add_text(&hash, words);
     if (model->pool != GN_POOL_FIRST)
         add_text(&hash, "pool");
+    if (frozen->front) {
+        add_text(&hash, model->cut);
+        add_text(&hash, halves(frozen) ? "fp16" : "fp32");
+    }
     add_text(&hash, fingerprint);
     for (size_t i = 0; i < dataset->n; i++) { /* which of the source's rows, for generated data */
         uint64_t row = gn_dataset_row(dataset, i);
@@ -152,10 +230,15 @@ static bool trailer_fits(const gn_frozen *frozen, const gn_map *map)
 static gerne_status open_features(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
                                   gn_frozen *frozen)
 {
-    size_t dimension = (size_t)gn_network_feature_count(frozen->network), bytes;
+    size_t bytes;
     gn_map map;
     char settings[96] = "frozen ";
-    if (!gn_multiply(dataset->n, dimension, &bytes) || !gn_multiply(bytes, sizeof(float), &bytes))
+    const gn_kept_features kept = {.offset = HEADER,
+                                   .dimension = (size_t)gn_network_feature_count(computing(frozen)),
+                                   .halves = halves(frozen),
+                                   .settings = settings};
+    if (!gn_multiply(dataset->n, kept.dimension, &bytes) ||
+        !gn_multiply(bytes, element_size(frozen), &bytes))
         return gn_fail(ctx, GERNE_ENOMEM, "the features of %zu samples do not fit in memory",
                        dataset->n);
     GN_TRY(gn_map_open(ctx, frozen->path, &map));
@@ -164,8 +247,7 @@ static gerne_status open_features(gerne_ctx *ctx, const gn_dataset *dataset, int
     if (map.size != HEADER + bytes + TRAILER || !trailer_fits(frozen, &map))
         status = gn_fail(ctx, GERNE_EDATA, "'%s' is not a complete features file", frozen->path);
     if (status == GERNE_OK)
-        status =
-            gn_dataset_derive(ctx, dataset, map, HEADER, dimension, settings, &frozen->features);
+        status = gn_dataset_derive(ctx, dataset, map, &kept, &frozen->features);
     if (status != GERNE_OK) {
         gn_map_close(&map);
         return status;
@@ -180,29 +262,53 @@ static gerne_status open_features(gerne_ctx *ctx, const gn_dataset *dataset, int
 /* ---- writing ---- */
 
 typedef struct feature_sink {
+    gerne_ctx *ctx;
     gn_writer *writer;
     gn_feature_digest digest;
     size_t width;
+    uint16_t *row; /* for numbers that are kept in 16 bits, or NULL */
 } feature_sink;
+
+static gerne_status put(feature_sink *sink, const void *values, size_t bytes)
+{
+    gn_feature_digest_add(&sink->digest, values, bytes);
+    return gn_write(sink->writer, values, bytes);
+}
+
+static gerne_status put_halves(feature_sink *sink, const float *values)
+{
+    bool finite = true;
+    for (size_t i = 0; i < sink->width; i++) {
+        sink->row[i] = gn_half_from_float(values[i]);
+        finite = finite && (sink->row[i] & GN_HALF_INFINITY) != GN_HALF_INFINITY;
+    }
+    if (finite)
+        return put(sink, sink->row, sink->width * sizeof *sink->row);
+    gn_fail(sink->ctx, GERNE_EDATA, "the frozen layers give numbers that 16 bits cannot hold");
+    gn_hint(sink->ctx, "use --model.activations fp32");
+    return GERNE_EDATA;
+}
 
 static gerne_status take_features(void *user, const gn_inferred *inferred)
 {
     feature_sink *sink = user;
-    size_t bytes = inferred->count * sink->width * sizeof(float);
-    gn_feature_digest_add(&sink->digest, inferred->features, bytes);
-    return gn_write(sink->writer, inferred->features, bytes);
+    if (!sink->row)
+        return put(sink, inferred->features, inferred->count * sink->width * sizeof(float));
+    for (size_t i = 0; i < inferred->count; i++)
+        GN_TRY(put_halves(sink, inferred->features + i * sink->width));
+    return GERNE_OK;
 }
 
-static gerne_status write_header(gn_writer *writer, size_t rows, size_t columns)
+static gerne_status write_header(gn_writer *writer, size_t rows, size_t columns, size_t element)
 {
     char header[HEADER];
     memset(header, ' ', sizeof header);
     memcpy(header, "\x93NUMPY\x01", 8); /* version 1.0: the final '\0' is the minor number */
     header[8] = HEADER - 10;
     header[9] = 0;
-    int size =
-        snprintf(header + 10, HEADER - 10,
-                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", rows, columns);
+    int size = snprintf(header + 10, HEADER - 10,
+                        "{'descr': '<f%zu', 'fortran_order': False, 'shape': (%zu, %zu), }",
+                        element, rows, columns);
     header[10 + size] = ' ';
     header[HEADER - 1] = '\n';
     return gn_write(writer, header, sizeof header);
@@ -212,7 +318,7 @@ static gerne_status write_rows(const gn_dataset *dataset, gn_inference *inferenc
                                const gn_sample_list *all, gn_frozen *frozen, feature_sink *sink)
 {
     unsigned char trailer[TRAILER];
-    GN_TRY(write_header(sink->writer, dataset->n, sink->width));
+    GN_TRY(write_header(sink->writer, dataset->n, sink->width, element_size(frozen)));
     gn_feature_digest_start(&sink->digest);
     GN_TRY(gn_inference_run(inference, "features", all->items, all->count, take_features, sink));
     memcpy(trailer, magic, TRAILER_MAGIC);
@@ -225,13 +331,15 @@ static gerne_status write_rows(const gn_dataset *dataset, gn_inference *inferenc
 static gerne_status compute_features(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
                                      gn_frozen *frozen)
 {
-    feature_sink sink = {.width = (size_t)gn_network_feature_count(frozen->network)};
+    feature_sink sink = {.ctx = ctx, .width = (size_t)gn_network_feature_count(computing(frozen))};
     gn_inference *inference = NULL;
     gn_sample_list all = {0};
     const gn_inference_options options = {.threads = threads, .body_only = true};
     gn_log(ctx, GERNE_LOG_INFO, "computing the features of %zu samples into '%s'", dataset->n,
            frozen->path);
-    gerne_status status = gn_inference_new(ctx, frozen->network, dataset, &options, &inference);
+    gerne_status status = gn_inference_new(ctx, computing(frozen), dataset, &options, &inference);
+    if (status == GERNE_OK && halves(frozen))
+        status = gn_alloc(ctx, sink.width, sizeof *sink.row, "a row of features", &sink.row);
     if (status == GERNE_OK)
         status = gn_samples_of_split(ctx, dataset, GN_SPLITS, &all);
     if (status == GERNE_OK)
@@ -239,6 +347,7 @@ static gerne_status compute_features(gerne_ctx *ctx, const gn_dataset *dataset, 
     if (status == GERNE_OK)
         status = write_rows(dataset, inference, &all, frozen, &sink);
     gn_write_abort(sink.writer);
+    gn_free(sink.row);
     gn_sample_list_free(&all);
     gn_inference_close(inference);
     return status;
@@ -309,55 +418,66 @@ gerne_status gn_frozen_features(gerne_ctx *ctx, gn_device *device, const gn_froz
     return GERNE_OK;
 }
 
-/* ---- the head ---- */
+/* ---- what trains ---- */
 
+/* Between a linear head and that of the whole network, whose names differ. */
 static gerne_status copy_head(gerne_ctx *ctx, const gn_network *from, const gn_network *to)
 {
     gn_store *source = gn_network_store(from), *target = gn_network_store(to);
-    float *values = NULL;
-    gerne_status status = GERNE_OK;
-    for (int i = 0; status == GERNE_OK && i < gn_store_count(source); i++) {
+    for (int i = 0; i < gn_store_count(source); i++) {
         const gn_parameter *p = gn_store_parameter(source, i);
-        for (int j = 0; status == GERNE_OK && j < gn_store_count(target); j++) {
+        for (int j = 0; j < gn_store_count(target); j++) {
             const gn_parameter *q = gn_store_parameter(target, j);
-            if (p->graph != GN_HEAD || q->graph != GN_HEAD || p->role != q->role ||
-                p->role == GN_FIXED)
-                continue;
-            if (p->size != q->size)
-                return gn_fail(ctx, GERNE_EINTERNAL, "heads of %lld and %lld weights",
-                               (long long)p->size, (long long)q->size);
-            GN_TRY(gn_alloc(ctx, (size_t)p->size, sizeof *values, "a head", &values));
-            status = gn_store_get(ctx, source, i, values);
-            if (status == GERNE_OK)
-                status = gn_store_set(ctx, target, j, values);
-            gn_free(values);
+            if (p->graph == GN_HEAD && q->graph == GN_HEAD && p->role == q->role &&
+                p->role != GN_FIXED)
+                GN_TRY(copy_parameter(ctx, source, i, target, j));
         }
     }
-    return status;
-}
-
-gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen, uint64_t seed,
-                                int64_t batch, gn_network **out)
-{
-    const gn_model_options options = {.arch = "linear",
-                                      .dropout = gn_network_options(frozen->network)->dropout};
-    gn_network *head;
-    *out = NULL;
-    GN_TRY(gn_network_new(ctx, gn_network_device(frozen->network), &options,
-                          gn_dataset_shape(frozen->features), gn_network_classes(frozen->network),
-                          batch, &head));
-    gerne_status status = gn_network_initialize(ctx, head, seed);
-    if (status == GERNE_OK && frozen->has_head)
-        status = copy_head(ctx, frozen->network, head);
-    if (status != GERNE_OK) {
-        gn_network_close(head);
-        return status;
-    }
-    *out = head;
     return GERNE_OK;
 }
 
-gerne_status gn_frozen_set_head(gerne_ctx *ctx, gn_frozen *frozen, const gn_network *head)
+static gn_model_options trained_options(const gn_frozen *frozen, bool head_only)
 {
-    return copy_head(ctx, head, frozen->network);
+    gn_model_options whole = *gn_network_options(frozen->network);
+    if (!frozen->front)
+        return (gn_model_options){.arch = gn_linear_architecture.name, .dropout = whole.dropout};
+    whole.part = GN_REST;
+    whole.cut = whole.freeze;
+    whole.origin = &frozen->shape;
+    whole.freeze = head_only ? "body" : "none";
+    return whole;
+}
+
+static gerne_status start_weights(gerne_ctx *ctx, const gn_frozen *frozen, const gn_network *to)
+{
+    if (frozen->front)
+        return copy_shared(ctx, frozen->network, to, frozen->has_head);
+    return frozen->has_head ? copy_head(ctx, frozen->network, to) : GERNE_OK;
+}
+
+gerne_status gn_frozen_new_network(gerne_ctx *ctx, const gn_frozen *frozen, bool head_only,
+                                   uint64_t seed, int64_t batch, gn_network **out)
+{
+    const gn_model_options options = trained_options(frozen, head_only);
+    gn_network *network;
+    *out = NULL;
+    GN_TRY(gn_network_new(ctx, gn_network_device(frozen->network), &options,
+                          gn_dataset_shape(frozen->features), gn_network_classes(frozen->network),
+                          batch, &network));
+    gerne_status status = gn_network_initialize(ctx, network, seed);
+    if (status == GERNE_OK)
+        status = start_weights(ctx, frozen, network);
+    if (status != GERNE_OK) {
+        gn_network_close(network);
+        return status;
+    }
+    *out = network;
+    return GERNE_OK;
+}
+
+gerne_status gn_frozen_put(gerne_ctx *ctx, gn_frozen *frozen, const gn_network *trained)
+{
+    if (frozen->front)
+        return copy_shared(ctx, trained, frozen->network, true);
+    return copy_head(ctx, trained, frozen->network);
 }

@@ -1,19 +1,20 @@
-/* frozen.h - a frozen body is a dataset: its features are computed once and kept in a cache.
+/* frozen.h - what frozen layers compute is a dataset: it is computed once and kept in a cache.
  *
- * With model.freeze body only the head trains, and what it sees of a sample never changes. So the
- * features of all samples are computed once into a memory-mapped file under the cache folder, and
- * the head trains on them as on any dataset of features:
+ * With model.freeze body only the head trains, and with a layer's name what lies behind it; what
+ * they see of a sample never changes. So the features of all samples are computed once into a
+ * memory-mapped file under the cache folder, and the rest trains on them as on any dataset of
+ * features:
  *
  *     gn_frozen *frozen;
  *     GN_TRY(gn_frozen_features(ctx, device, &options, images, &frozen));
- *     GN_TRY(gn_frozen_new_head(ctx, frozen, seed, batch, &head));   // a network of its own
- *     ... train head on gn_frozen_dataset(frozen) ...
- *     GN_TRY(gn_frozen_set_head(ctx, frozen, head));
- *     GN_TRY(gn_model_file_save(ctx, path, gn_frozen_network(frozen), &card));  // body and head
+ *     GN_TRY(gn_frozen_new_network(ctx, frozen, false, seed, batch, &network));
+ *     ... train the network on gn_frozen_dataset(frozen) ...
+ *     GN_TRY(gn_frozen_put(ctx, frozen, network));
+ *     GN_TRY(gn_model_file_save(ctx, path, gn_frozen_network(frozen), &card));  // all layers
  *
- * A file is found by what it was made from: the body's architecture and weights, the fingerprint of
- * the data (contents, transform, labels), precision and threads. It appears under its name only
- * when it is complete; one that is damaged is noticed and made again.
+ * A file is found by what it was made from: the architecture and weights of what is frozen, the
+ * fingerprint of the data (contents, transform, labels), precision and threads. It appears under
+ * its name only when it is complete; one that is damaged is noticed and made again.
  */
 #ifndef GN_TRAIN_FROZEN_H
 #define GN_TRAIN_FROZEN_H
@@ -31,8 +32,9 @@ typedef struct gn_frozen_options {
     int threads;                   /* that decode samples which are not in memory */
 } gn_frozen_options;
 
-/* Builds the network, loads model.weights, and finds or computes the features. The dataset must be
- * prepared; it may be closed afterwards. */
+/* Builds the network, loads model.weights, and finds or computes the features: of the body, or
+ * behind the layer that model.freeze names, which must be a place to cut (gn_network_can_cut). The
+ * dataset must be prepared; it may be closed afterwards. */
 GERNE_CHECKED gerne_status gn_frozen_features(gerne_ctx *ctx, gn_device *device,
                                               const gn_frozen_options *options,
                                               const gn_dataset *dataset, gn_frozen **out);
@@ -44,15 +46,18 @@ gn_dataset *gn_frozen_dataset(const gn_frozen *frozen);
 /* The whole network. Borrowed. */
 gn_network *gn_frozen_network(const gn_frozen *frozen);
 
-/* A network from features to logits; the caller closes it. Its weights are fresh ones by the seed,
- * or those of model.weights where that file has a head of this size. It is linear: its tensors are
- * fc1.weight and fc1.bias. */
-GERNE_CHECKED gerne_status gn_frozen_new_head(gerne_ctx *ctx, const gn_frozen *frozen,
-                                              uint64_t seed, int64_t batch, gn_network **out);
+/* A network from features to logits; the caller closes it before the frozen layers. Behind a body
+ * it is linear: its tensors are fc1.weight and fc1.bias; behind a layer its tensors have the names
+ * of the whole network, and head_only freezes those that are not the head's. A head has fresh
+ * weights by the seed, or those of model.weights where that file has one of this size. */
+GERNE_CHECKED gerne_status gn_frozen_new_network(gerne_ctx *ctx, const gn_frozen *frozen,
+                                                 bool head_only, uint64_t seed, int64_t batch,
+                                                 gn_network **out);
+const gn_architecture *gn_frozen_architecture(const gn_frozen *frozen); /* of these networks */
 
-/* Puts the weights of such a head into the whole network. */
-GERNE_CHECKED gerne_status gn_frozen_set_head(gerne_ctx *ctx, gn_frozen *frozen,
-                                              const gn_network *head);
+/* Puts the weights of such a network into the whole one. */
+GERNE_CHECKED gerne_status gn_frozen_put(gerne_ctx *ctx, gn_frozen *frozen,
+                                         const gn_network *trained);
 
 /* True when the features came from the cache. */
 bool gn_frozen_cached(const gn_frozen *frozen);

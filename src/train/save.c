@@ -141,7 +141,7 @@ gerne_status gn_save_model(gn_trainer *t, const char *path)
 {
     gn_network *network = t->now.networks[0];
     if (t->input.frozen) {
-        GN_TRY(gn_frozen_set_head(t->run.ctx, t->input.frozen, network));
+        GN_TRY(gn_frozen_put(t->run.ctx, t->input.frozen, network));
         network = gn_frozen_network(t->input.frozen);
     }
     gn_model_card card = gn_model_card_of(network, t->input.data, t->run.method->name);

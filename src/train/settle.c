@@ -6,6 +6,16 @@
 
 /* ---- data ---- */
 
+/* Whether what frozen layers compute is kept; behind a layer's name only where it never changes. */
+static bool wants_features(const gn_trainer *t)
+{
+    const gn_model_options *model = &t->config->model;
+    gn_freeze freeze = gn_model_freeze(model);
+    return freeze == GN_FREEZE_BODY ||
+           (freeze == GN_FREEZE_LAYERS && model->activations != GN_RECOMPUTE &&
+            t->input.data->augment == GN_AUGMENT_NONE && t->input.data->field == GN_PIXELS);
+}
+
 static gerne_status open_data(gn_trainer *t)
 {
     gerne_ctx *ctx = t->run.ctx;
@@ -18,8 +28,8 @@ static gerne_status open_data(gn_trainer *t)
         gn_fail(ctx, GERNE_EUSAGE, "the data has no labels to train on");
         return GERNE_EUSAGE;
     }
-    /* Behind a frozen body pixels are read once at most: when its features are computed. */
-    t->input.data->read_once = gn_model_freeze(&t->config->model) == GN_FREEZE_BODY;
+    /* Behind frozen layers pixels are read once at most: when their features are computed. */
+    t->input.data->read_once = wants_features(t);
     GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
     GN_TRY(gn_dataset_fingerprint(ctx, t->input.data, t->input.fingerprint));
     for (int s = 0; s < GN_SPLITS; s++)
@@ -196,14 +206,14 @@ static gerne_status settle_network(gn_trainer *t)
     t->couples = run->coupled = gn_network_couples_samples(probe);
     run->width = (size_t)gn_network_feature_count(probe);
     bool drops = gn_network_options(probe)->dropout > 0;
+    bool whole_body = gn_model_freeze(&t->model) == GN_FREEZE_BODY;
+    bool cut = gn_network_can_cut(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
-    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE ||
-                  gn_model_freeze(&t->model) == GN_FREEZE_BODY) &&
-                 !drops;
+    t->on_features = wants_features(t) && (whole_body || cut);
+    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->on_features) && !drops;
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
-    run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL &&
-                    gn_model_freeze(&t->model) != GN_FREEZE_BODY;
+    run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && !t->on_features;
     return GERNE_OK;
 }
 
@@ -393,7 +403,7 @@ gerne_status gn_settle_frozen(gn_trainer *t)
     gerne_ctx *ctx = t->run.ctx;
     const gn_run_config *config = t->config;
     const char *cache;
-    if (gn_model_freeze(&config->model) != GN_FREEZE_BODY)
+    if (!t->on_features)
         return GERNE_OK;
     GN_TRY(gn_cache_folder(ctx, t->arena, config->top.cache, &cache));
     const gn_frozen_options options = {
@@ -405,7 +415,7 @@ gerne_status gn_settle_frozen(gn_trainer *t)
     gn_frozen *frozen;
     GN_TRY(gn_frozen_features(ctx, t->device, &options, t->input.data, &frozen));
     if (gn_frozen_cached(frozen))
-        gn_log(ctx, GERNE_LOG_INFO, "features of the frozen body: found in the cache");
+        gn_log(ctx, GERNE_LOG_INFO, "features of the frozen layers: found in the cache");
     memcpy(t->input.scale, t->input.data->scale, sizeof t->input.scale);
     memcpy(t->input.shift, t->input.data->shift, sizeof t->input.shift);
     gn_dataset_close(t->input.data); /* its samples are not needed any more */

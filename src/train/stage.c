@@ -54,9 +54,10 @@ static int64_t pass_size(const gn_trainer *t)
         return (int64_t)t->run.pass_samples;
     if (t->config->train.micro_batch)
         return t->config->train.micro_batch;
-    const gn_architecture *architecture = NULL;
-    const char *name = t->input.frozen ? gn_linear_architecture.name : t->model.arch;
-    if (gn_architecture_find(NULL, name, &architecture) != GERNE_OK)
+    const gn_architecture *architecture = &gn_linear_architecture;
+    if (t->input.frozen)
+        architecture = gn_frozen_architecture(t->input.frozen);
+    else if (gn_architecture_find(NULL, t->model.arch, &architecture) != GERNE_OK)
         architecture = &gn_linear_architecture;
     int64_t most = gn_training_batch(architecture);
     if (t->run.looks_first && gn_architecture_is_small(architecture))
@@ -119,8 +120,8 @@ static gerne_status make_network(gn_trainer *t, int i)
 {
     gerne_ctx *ctx = t->run.ctx;
     if (t->input.frozen)
-        GN_TRY(gn_frozen_new_head(ctx, t->input.frozen, seed_of(t, i), pass_size(t),
-                                  &t->now.networks[i]));
+        GN_TRY(gn_frozen_new_network(ctx, t->input.frozen, t->run.stage->head_only, seed_of(t, i),
+                                     pass_size(t), &t->now.networks[i]));
     else
         GN_TRY(make_whole_network(t, i));
     return gn_network_optimizer(ctx, &t->now.optimizer_options, t->now.networks[i],

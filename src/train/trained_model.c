@@ -293,6 +293,20 @@ gerne_status gn_trained_model_device(gerne_ctx *ctx, const gn_trained_model *mod
     return gn_device_new(ctx, (int)options->threads, (gn_precision)options->precision, out);
 }
 
+/* The last.ckpt of a run on kept features holds what trains alone. */
+static gerne_status check_whole(gerne_ctx *ctx, const gn_trained_model *model)
+{
+    const gn_trained_options *o = model->options;
+    const gn_sample_shape *shape = &gn_trained_model_card(model)->shape;
+    bool cut = o->cut && gn_shape_field(shape, GN_FIELD_PIXELS);
+    if (!o->frozen && !cut)
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "'--checkpoint last' of '%s', whose %s frozen, has no whole network",
+            model->path, cut ? "first layers are" : "body is");
+    gn_hint(ctx, "use --checkpoint best");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status last_network(gerne_ctx *ctx, const gn_trained_model *model, gn_device *device,
                                  gn_last *last, gn_network **out)
 {
@@ -313,10 +327,7 @@ gerne_status gn_trained_model_network(gerne_ctx *ctx, const gn_trained_model *mo
     if (model->options->checkpoint != GN_CHECKPOINT_LAST)
         return gn_model_file_network(ctx, model->file, device,
                                      gn_inference_batch(&gn_trained_model_card(model)->shape), out);
-    if (model->options->frozen) /* its last.ckpt holds the head alone */
-        return gn_fail(ctx, GERNE_EUSAGE,
-                       "'--checkpoint last' of '%s', whose body is frozen, has no whole network",
-                       model->path);
+    GN_TRY(check_whole(ctx, model));
     GN_TRY(gn_last_open(ctx, model->checkpoint, device, &last));
     gerne_status status = last_network(ctx, model, device, last, out);
     gn_last_close(last);
@@ -346,7 +357,7 @@ static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset 
                                       .classes = card->classes,
                                       .threads = DECODERS};
     GN_TRY(gn_frozen_features(ctx, p->device, &frozen, dataset, &p->frozen));
-    return gn_frozen_new_head(ctx, p->frozen, 0, batch_size(p), &p->network);
+    return gn_frozen_new_network(ctx, p->frozen, true, 0, batch_size(p), &p->network);
 }
 
 static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
@@ -354,6 +365,8 @@ static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_model
     const gn_trained_model *model = p->model;
     const gn_trained_options *options = model->options;
     GN_TRY(gn_trained_model_device(ctx, model, &p->device));
+    if (options->checkpoint == GN_CHECKPOINT_LAST && !data->cached)
+        GN_TRY(check_whole(ctx, model));
     if (options->checkpoint == GN_CHECKPOINT_LAST)
         GN_TRY(gn_last_open(ctx, model->checkpoint, p->device, &p->last));
     if (data->cached)

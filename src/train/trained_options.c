@@ -103,6 +103,23 @@ static bool applies(const gn_settings *flags, const char *key)
     return !moved || !is_any(key, places, COUNT(places));
 }
 
+static bool says(const gn_settings *settings, const char *key, const char *value)
+{
+    const gn_setting *s = gn_settings_find(settings, key);
+    return s && s->count == 1 && strcmp(s->items[0], value) == 0;
+}
+
+/* Whether it trained on what frozen layers compute: see train/frozen.h. */
+static void find_frozen(const gn_settings *run, const gn_settings *flags,
+                        gn_trained_options *options)
+{
+    bool layer = gn_settings_find(run, "model.freeze") && !says(run, "model.freeze", "none") &&
+                 !says(run, "model.freeze", "body") && !says(run, "model.freeze", "head");
+    options->frozen = says(run, "model.freeze", "body") && !any_in(flags, "data.");
+    options->cut =
+        layer && !says(run, "model.activations", "recompute") && says(run, "data.augment", "none");
+}
+
 static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run,
                               const gn_settings *flags, gn_trained_options *options)
 {
@@ -110,9 +127,7 @@ static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run
     gn_settings all = {.arena = arena}, kept = {.arena = arena};
     gerne_status status = gn_rundir_settings(ctx, run, &all);
     kept.source = all.source;
-    const gn_setting *freeze = gn_settings_find(&all, "model.freeze");
-    options->frozen = freeze && freeze->count == 1 && strcmp(freeze->items[0], "body") == 0 &&
-                      !any_in(flags, "data.");
+    find_frozen(&all, flags, options);
     for (size_t i = 0; status == GERNE_OK && i < all.count; i++) {
         const gn_setting *s = &all.list[i];
         if (applies(flags, s->key) && gn_config_knows(config, s->key))

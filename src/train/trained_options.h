@@ -23,6 +23,7 @@ typedef struct gn_trained_options {
     const char *model_flag; /* the first model.* flag; NULL: none */
     bool has_data;          /* flags name data, or a run brings its own */
     bool frozen;            /* of a run on its own data, with a frozen body: features are cached */
+    bool cut;               /* of a run on what frozen layers computed, unless on texts */
 } gn_trained_options;
 
 /* Adds the tables to a configuration and fills *options with the defaults. */

@@ -67,7 +67,8 @@ typedef struct gn_judged_part {
 /* What it learns from. */
 typedef struct gn_run_input {
     gn_dataset *data;
-    gn_frozen *frozen; /* model.freeze body: data are its features, networks its heads; or NULL */
+    gn_frozen
+        *frozen; /* of frozen layers: data are their features, networks what trains; or NULL */
     float scale[GN_CHANNELS], shift[GN_CHANNELS]; /* of the pixels behind those features */
     gn_sample_list samples[GN_SPLITS];
     int32_t *y, *a, *true_a;
@@ -125,7 +126,8 @@ typedef struct gn_trainer {
     gn_run_input input;
     gn_stage stages[GN_STAGES_MAX];
     int stage_count;
-    bool couples; /* layers of the configured network couple samples in training */
+    bool couples;     /* layers of the configured network couple samples in training */
+    bool on_features; /* what frozen layers compute takes the place of the samples */
     gn_plain_weights inherited[GN_NETWORKS_MAX]; /* what the stage before has left */
     gn_stage_parts now;
     gn_reuse reuse;
@@ -144,7 +146,7 @@ void gn_trainer_close(gn_trainer *t); /* takes NULL */
 
 /* settle.c: data, groups, sizes, and everything that can be refused before anything is written. */
 GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
-/* With model.freeze body the features of all samples take the place of the data. */
+/* Where layers are frozen the features of all samples take the place of the data. */
 GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 
 /* stage.c */

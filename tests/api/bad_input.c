@@ -335,7 +335,7 @@ static void samples_that_do_not_fit_the_model(void **state)
 static void predictions_that_make_no_sense(void **state)
 {
     fixture *f = *state;
-    int32_t pred[N] = {0};
+    static const int32_t pred[N] = {0}, outside[N] = {[9] = 2};
     double probabilities[2 * N];
     for (int i = 0; i < 2 * N; i++)
         probabilities[i] = 0.5;
@@ -363,10 +363,10 @@ static void predictions_that_make_no_sense(void **state)
     wrong = right;
     wrong.classes = 1;
     REFUSED(GERNE_EUSAGE, "has class 1, outside 0..0");
-    pred[9] = 2;
     wrong = right;
+    wrong.pred = outside;
     REFUSED(GERNE_EUSAGE, "sample 9 has prediction 2, outside 0..1");
-    pred[9] = 0;
+    wrong = right;
     wrong.probabilities = probabilities;
     probabilities[7] = NAN;
     REFUSED(GERNE_EDATA, "sample 3: probability");

@@ -148,6 +148,7 @@ static void check_layer(build_fn *build, const char *used, const char *unused)
         assert_ok(ctx, gn_onnx_add(&g, v));
     assert_int_equal(onnx.failed, GERNE_OK);
     assert_string_equal(names[gn_graph_output(graph)].text, "body.1");
+    assert_non_null(onnx.nodes.bytes);
     assert_non_null(memmem(onnx.nodes.bytes, onnx.nodes.size, used, strlen(used)));
     assert_null(memmem(onnx.nodes.bytes, onnx.nodes.size, unused, strlen(unused)));
     gn_onnx_free(&onnx);

@@ -1,4 +1,5 @@
-/* A frozen body is a dataset: features are right, kept, found again, and mended when damaged. */
+/* What frozen layers compute is a dataset: it is right, kept, found again, and mended when damaged.
+ */
 #include "testing.h"
 
 #include <dirent.h>
@@ -230,10 +231,10 @@ static void test_head(void **state)
     float whole[2 * TRAINING * 4], ours[2 * TRAINING * 4];
     char path[600];
     snprintf(path, sizeof path, "%s/whole.safetensors", f.cache);
-    assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 77, 16, &head));
+    assert_ok(f.ctx, gn_frozen_new_network(f.ctx, frozen, false, 77, 16, &head));
     for (int from_file = 0; from_file < 2; from_file++) {
         if (!from_file) {
-            assert_ok(f.ctx, gn_frozen_set_head(f.ctx, frozen, head));
+            assert_ok(f.ctx, gn_frozen_put(f.ctx, frozen, head));
             assert_ok(f.ctx, gn_network_save(f.ctx, gn_frozen_network(frozen), path, GN_WEIGHT_F32,
                                              NULL, 0));
         } else { /* a head that model.weights brings wins over a fresh one */
@@ -241,7 +242,7 @@ static void test_head(void **state)
             gn_frozen_close(frozen);
             f.model.weights = path;
             frozen = freeze(&f, 5, f.data);
-            assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 78, 16, &head));
+            assert_ok(f.ctx, gn_frozen_new_network(f.ctx, frozen, false, 78, 16, &head));
         }
         gn_samples images = {.count = f.data->n, .fields = {pixels}};
         gn_samples features = {.count = f.data->n, .fields = {rows}};
@@ -275,8 +276,8 @@ static void test_key_is_content(void **state)
     gn_network *network = gn_frozen_network(frozen);
     assert_ok(f.ctx, gn_network_save(f.ctx, network, one, GN_WEIGHT_F32, NULL, 0));
     gn_network *head;
-    assert_ok(f.ctx, gn_frozen_new_head(f.ctx, frozen, 77, 16, &head));
-    assert_ok(f.ctx, gn_frozen_set_head(f.ctx, frozen, head));
+    assert_ok(f.ctx, gn_frozen_new_network(f.ctx, frozen, false, 77, 16, &head));
+    assert_ok(f.ctx, gn_frozen_put(f.ctx, frozen, head));
     assert_ok(f.ctx, gn_network_save(f.ctx, network, two, GN_WEIGHT_F32, NULL, 0));
     gn_network_close(head);
     gn_frozen_close(frozen);
@@ -293,6 +294,105 @@ static void test_key_is_content(void **state)
     assert_right_features(&f, frozen);
     gn_frozen_close(frozen);
     gn_dataset_close(streamed);
+    close_fixture(&f);
+}
+
+/* ---- behind a layer ---- */
+
+/* The gradient of the mean loss of all samples, of what trains. */
+static void step(const fixture *f, gn_network *network, const gn_dataset *data)
+{
+    const void *sources[2 * TRAINING];
+    gn_samples samples = {.count = data->n, .fields = {sources}, .labels = data->y};
+    memcpy(samples.scale, data->scale, sizeof data->scale);
+    memcpy(samples.shift, data->shift, sizeof data->shift);
+    for (size_t i = 0; i < data->n; i++)
+        sources[i] = gn_dataset_field(data, i, 0);
+    assert_ok(f->ctx, gn_pass_step(f->ctx, network, &samples, NULL, false, &(gn_outcome){0}));
+}
+
+/* Weights and gradients of the part that trains lie at the end of the whole, in the same order. */
+static void assert_same_step(const fixture *f, const gn_frozen *frozen, gn_network *rest,
+                             double tolerance)
+{
+    gn_network *whole = gn_frozen_network(frozen);
+    const gn_store *ours = gn_network_store(rest), *wanted = gn_network_store(whole);
+    int shift = gn_store_count(wanted) - gn_store_count(ours);
+    static float a[64 * 64 * 9], b[64 * 64 * 9];
+    step(f, whole, f->data);
+    step(f, rest, gn_frozen_dataset(frozen));
+    assert_true(shift > 0);
+    assert_int_equal(gn_network_trained(rest).size, gn_network_trained(whole).size);
+    for (int i = 0; i < gn_store_count(ours); i++) {
+        const gn_parameter *p = gn_store_parameter(ours, i);
+        assert_string_equal(p->name, gn_store_parameter(wanted, i + shift)->name);
+        assert_true((size_t)p->size <= sizeof a / sizeof a[0]);
+        assert_ok(f->ctx, gn_store_get(f->ctx, ours, i, a));
+        assert_ok(f->ctx, gn_store_get(f->ctx, wanted, i + shift, b));
+        assert_close(a, b, (size_t)p->size, 0);
+        if (p->role > GN_SHIFT)
+            continue;
+        assert_ok(f->ctx, gn_store_get_gradient(f->ctx, ours, i, a));
+        assert_ok(f->ctx, gn_store_get_gradient(f->ctx, wanted, i + shift, b));
+        assert_close(a, b, (size_t)p->size, tolerance);
+    }
+}
+
+static void test_layers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arch, *layer;
+        int activations;
+        double tolerance;
+    } cases[] = {
+        {"resnet20", "layer2", GN_KEEP_F32, 1e-5}, {"resnet20", "layer2", GN_KEEP_F16, 1e-2},
+        {"resnet20", "conv1", GN_KEEP_F32, 1e-5},  {"resnet20", "layer3.0", GN_KEEP_F32, 1e-5},
+        {"vit", "blocks.0", GN_KEEP_F32, 1e-5},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture f;
+        char path[1024];
+        open_fixture(&f);
+        f.model = (gn_model_options){.arch = cases[i].arch,
+                                     .freeze = cases[i].layer,
+                                     .activations = cases[i].activations,
+                                     .bn = GN_BN_FROZEN,
+                                     .depth = 2,
+                                     .width = 32,
+                                     .heads = 2,
+                                     .patch = 4};
+        gn_frozen *frozen = freeze(&f, 4, f.data);
+        gn_network *rest;
+        assert_true(gn_network_can_cut(gn_frozen_network(frozen)));
+        assert_ok(f.ctx, gn_frozen_new_network(f.ctx, frozen, false, 77, 16, &rest));
+        assert_ok(f.ctx, gn_frozen_put(f.ctx, frozen, rest)); /* its fresh head */
+        assert_same_step(&f, frozen, rest, cases[i].tolerance);
+        gn_network_close(rest);
+        gn_frozen_close(frozen);
+        cached_file(&f, path, 1);
+        frozen = freeze(&f, 4, f.data);
+        assert_true(gn_frozen_cached(frozen));
+        gn_frozen_close(frozen);
+        close_fixture(&f);
+    }
+}
+
+/* Numbers beyond 65504 are refused, and nothing is left. */
+static void test_layers_that_overflow(void **state)
+{
+    (void)state;
+    fixture f;
+    char path[1024];
+    gn_frozen *frozen;
+    open_fixture(&f);
+    for (int c = 0; c < GN_CHANNELS; c++)
+        f.data->scale[c] = 1e6f;
+    f.model = (gn_model_options){.arch = "resnet20", .freeze = "layer1", .bn = GN_BN_FROZEN};
+    const gn_frozen_options options = {.model = &f.model, .cache = f.cache, .threads = 1};
+    assert_fails(f.ctx, GERNE_EDATA, "16 bits",
+                 gn_frozen_features(f.ctx, f.device, &options, f.data, &frozen));
+    cached_file(&f, path, 0);
     close_fixture(&f);
 }
 
@@ -339,6 +439,8 @@ int main(void)
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_head),
         cmocka_unit_test(test_key_is_content),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_layers_that_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
