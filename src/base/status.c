@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+
 /* The analyzer's view of these; see the header. */
 #undef gn_fail
 #undef gn_fail_errno
@@ -24,6 +26,7 @@ struct gerne_ctx {
     gerne_progress_fn *progress;
     void *progress_user;
     _Atomic bool stop; /* asked for, and nothing has stopped for it yet */
+    void *peers;
 };
 
 const char *gerne_version(void)
@@ -165,6 +168,16 @@ void gn_restore_failure(gerne_ctx *ctx, const gn_saved_failure *failure)
     memcpy(ctx->hint, failure->hint, sizeof ctx->hint);
 }
 
+void *gn_peers(const gerne_ctx *ctx)
+{
+    return ctx ? ctx->peers : NULL;
+}
+
+void gn_set_peers(gerne_ctx *ctx, void *peers)
+{
+    ctx->peers = peers;
+}
+
 void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)
 {
     if (!ctx || !ctx->log)
@@ -213,6 +226,7 @@ gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
 {
     if (!ctx)
         return GERNE_OK;
+    GN_TRY(gn_map_check(ctx));
     bool stop = ctx->progress && ctx->progress(ctx->progress_user, progress) != 0;
     if (!atomic_exchange(&ctx->stop, false) && !stop)
         return GERNE_OK;

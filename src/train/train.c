@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
+#include "ranks/ranks.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -94,6 +96,7 @@ void gn_trainer_close(gn_trainer *t)
         gn_free(t->tables[i].values);
     for (int s = 0; s < GN_SPLITS; s++)
         gn_sample_list_free(&t->input.samples[s]);
+    gn_sample_list_free(&t->input.repair);
     gerne_groups_close(t->input.groups);
     gerne_groups_close(t->input.val_groups);
     for (int i = 0; i < GN_NETWORKS_MAX; i++)
@@ -111,9 +114,11 @@ void gn_trainer_close(gn_trainer *t)
 
 static gerne_status run_all(gn_trainer *t, bool fresh, gn_text *report, json_t **results)
 {
-    GN_TRY(gn_trainer_settle(t));
-    if (fresh)
-        GN_TRY(gn_rundir_start(t));
+    gerne_ctx *ctx = t->run.ctx;
+    GN_TRY(gn_ranks_agree(ctx, gn_trainer_settle(t)));
+    GN_TRY(gn_compare_ranks(t));
+    GN_TRY(gn_ranks_agree(ctx, fresh && gn_ranks_first(ctx) ? gn_rundir_start(t) : GERNE_OK));
+    GN_TRY(gn_ranks_agree(ctx, gn_rundir_is_seen(t)));
     GN_TRY(gn_settle_frozen(t));
     GN_TRY(open_checkpoint(t));
     t->record.saved_at = t->record.started = gn_seconds();
@@ -141,7 +146,8 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
                       json_t **results)
 {
     gn_trainer *t;
-    GN_TRY(gn_rundir_check_empty(ctx, config->top.out));
+    GN_TRY(gn_ranks_agree(ctx, gn_ranks_first(ctx) ? gn_rundir_check_empty(ctx, config->top.out)
+                                                   : GERNE_OK));
     GN_TRY(gn_trainer_new(ctx, config, &t));
     gerne_status status = run_all(t, true, report, results);
     if (status != GERNE_OK)
@@ -150,23 +156,56 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
     return status;
 }
 
-/* A finished run: its results as they are. */
-static gerne_status show_finished(gn_trainer *t, gn_text *report, json_t **results)
+static bool has(gn_trainer *t, const char *name)
+{
+    const char *path;
+    return gn_path_of(t, name, &path) == GERNE_OK && gn_path_exists(path);
+}
+
+/* results.json where the run has finished; *json stays NULL where it has not: the file is missing
+ * or damaged, or the weights are missing and the checkpoint they can be made from is there. */
+static gerne_status read_finished(gn_trainer *t, json_t **json)
 {
     const char *path;
     gn_text text = {0};
-    GN_TRY(gn_path_of(t, "results.json", &path));
-    gn_log(t->run.ctx, GERNE_LOG_INFO, "'%s' is finished: nothing to do", t->directory.path);
-    gerne_status status = GERNE_OK;
-    if (results) {
-        status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
-        if (status == GERNE_OK)
-            status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, results);
+    *json = NULL;
+    if (!has(t, "results.json"))
+        return GERNE_OK;
+    if (!has(t, "best.safetensors") && has(t, "last.ckpt")) {
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "best.safetensors is missing: making it again");
+        return GERNE_OK;
     }
-    if (status == GERNE_OK && report)
-        status = gn_text_add(t->run.ctx, report, "'%s' is finished; its results are in %s\n",
-                             t->directory.path, path);
+    GN_TRY(gn_path_of(t, "results.json", &path));
+    gerne_status status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
+    if (status == GERNE_OK)
+        status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, json);
     gn_text_free(&text);
+    bool whole = status == GERNE_OK && json_is_object(json_object_get(*json, "splits"));
+    if (status != GERNE_OK && status != GERNE_EDATA)
+        return status;
+    if (!whole) {
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "'%s' is damaged: making it again", path);
+        json_decref(*json);
+        *json = NULL;
+    }
+    return GERNE_OK;
+}
+
+/* A finished run: its results as they are. The trials of a study lose their weights when they do
+ * not rank first. */
+static gerne_status show_finished(gn_trainer *t, json_t *json, gn_text *report, json_t **results)
+{
+    bool weights = has(t, "best.safetensors");
+    const char *state = weights ? "is finished" : "has its results, but not its weights";
+    gn_log(t->run.ctx, GERNE_LOG_INFO, "'%s' %s: nothing to do", t->directory.path, state);
+    gerne_status status = GERNE_OK;
+    if (report)
+        status = gn_text_add(t->run.ctx, report, "'%s' %s; the results are in %s/results.json\n",
+                             t->directory.path, state, t->directory.path);
+    if (results && status == GERNE_OK)
+        *results = json;
+    else
+        json_decref(json);
     return status;
 }
 
@@ -191,19 +230,46 @@ static gerne_status show_diverged(gn_trainer *t, const char *path)
     return GERNE_EDIVERGED;
 }
 
+static gerne_status lock_directory(gn_trainer *t)
+{
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
+    GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
+    gn_path_sweep(t->directory.path);
+    return GERNE_OK;
+}
+
+/* Rank 0 looks, and tells the others. */
+static gerne_status ended(gn_trainer *t, const char *name, const char **path, bool *found)
+{
+    GN_TRY(gn_path_of(t, name, path));
+    *found = gn_path_exists(*path);
+    return gn_ranks_broadcast(t->run.ctx, found, sizeof *found);
+}
+
+static gerne_status finished(gn_trainer *t, json_t **json, bool *found)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    GN_TRY(gn_ranks_agree(ctx, gn_ranks_first(ctx) ? read_finished(t, json) : GERNE_OK));
+    *found = *json != NULL;
+    GN_TRY(gn_ranks_broadcast(ctx, found, sizeof *found));
+    return *found && !*json ? read_finished(t, json) : GERNE_OK;
+}
+
 static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
 {
     const char *path;
     gn_arena *arena;
-    GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
-    gn_rundir_sweep(t->directory.path);
+    json_t *json = NULL;
+    bool found;
+    GN_TRY(gn_ranks_agree(t->run.ctx, lock_directory(t)));
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
-    GN_TRY(gn_path_of(t, "results.json", &path));
-    if (gn_path_exists(path))
-        return show_finished(t, report, results);
-    GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
-    if (gn_path_exists(path))
+    GN_TRY(finished(t, &json, &found));
+    if (found)
+        return show_finished(t, json, report, results);
+    GN_TRY(ended(t, GN_DIVERGED_FILE, &path, &found));
+    if (found)
         return show_diverged(t, path);
     gn_arena_close(arena);
     t->arena = NULL;

@@ -9,6 +9,7 @@ boundary between two, as soon as their log tells that a stage has ended.
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,10 @@ KINDS = {
     "ula": "--train.steps 75 --method.name ula --method.first_epochs 1".split(),
     "cnc": "--train.steps 30 --method.name cnc --method.first_epochs 6 --method.m 2 "
            "--data.ratio 0.1".split(),
+    "repair val": "--train.steps 60 --repair val --train.average ema".split(),
+    "repair train": "--train.steps 60 --repair train --method.name erm --data.ratio 0.2".split(),
+    "s by class": ("--train.steps 60 --method.adapt feedback --method.s_by_class --method.beta -1 "
+                   "--method.adapt_min 0").split(),
     "estimator jtt": "--method.estimator jtt --method.name sw --method.beyond_bounds".split(),
     "estimator xrm": "--method.estimator xrm --select.metric inferred_wga".split(),
     "estimator mst": "--method.estimator mst --method.name groupdro".split(),
@@ -69,6 +74,19 @@ def add_listed(program):
         if estimator:
             sys.exit(f"estimator {method['name']} has no line in this test")
         KINDS[method["name"]] = ["--train.steps", "60", *option]
+
+
+def add_rules(program):
+    """Every rule that moves s while training; steps enough that it has moved."""
+    help_text = subprocess.run([program, "train", "--help"], check=True, capture_output=True,
+                               text=True).stdout
+    choices = re.search(r"--method\.adapt (\S+)", help_text)
+    rules = choices.group(1).split("|")[1:] if choices else []
+    if not rules:
+        sys.exit("the rules of method.adapt are not in the help")
+    for rule in rules:
+        KINDS[f"adapt {rule}"] = ["--train.steps", "100", "--method.adapt", rule]
+    KINDS["adapt repetitions"] += ["--method.beta", "1.4", "--method.adapt_repetitions", "5"]
 
 
 def contents(folder):
@@ -164,6 +182,7 @@ def kill_between_stages(program, scratch, wanted):
 
 def main(program, kills):
     add_listed(program)
+    add_rules(program)
     generator = random.Random(7)
     scratch = tempfile.mkdtemp(prefix="gerne-kill-")
     killed = stopped = 0
