@@ -24,6 +24,7 @@ if(NOT dnnl_version VERSION_GREATER_EQUAL 2.6 OR dnnl_version VERSION_GREATER_EQ
 endif()
 target_include_directories(gerne_dependencies SYSTEM INTERFACE ${DNNL_INCLUDE})
 gerne_needs(${DNNL_LIBRARY} dnnl)
+gerne_needs(stdc++ stdc++) # for src/engine/guard.cc, which catches what oneDNN throws
 find_path(LIBLINEAR_INCLUDE linear.h REQUIRED)
 find_library(LIBLINEAR_LIBRARY linear REQUIRED)
 target_include_directories(gerne_dependencies SYSTEM INTERFACE ${LIBLINEAR_INCLUDE})

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+
 enum { BUFFER = 1 << 14 };
 
 struct gn_append {
@@ -23,8 +25,6 @@ static gerne_status cut(gn_append *append, uint64_t keep)
     struct stat info;
     if (fstat(append->fd, &info) != 0)
         return gn_fail_errno(append->ctx, GERNE_EIO, "cannot inspect '%s'", append->path);
-    if (!S_ISREG(info.st_mode))
-        return gn_fail(append->ctx, GERNE_EIO, "'%s' is not a regular file", append->path);
     if ((uint64_t)info.st_size < keep)
         return gn_fail(append->ctx, GERNE_EDATA,
                        "'%s' has %lld bytes, fewer than the %llu that were written to it",
@@ -46,11 +46,10 @@ gerne_status gn_append_open(gerne_ctx *ctx, const char *path, uint64_t keep, gn_
     gerne_status status = gn_alloc(ctx, size, 1, path, &append->path);
     if (status == GERNE_OK) {
         memcpy(append->path, path, size);
-        /* Non-blocking, so that a FIFO in its place cannot hang us. */
-        append->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-        status = append->fd < 0 ? gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", path)
-                                : cut(append, keep);
+        status = gn_folder_open_file(ctx, path, O_WRONLY, &append->fd);
     }
+    if (status == GERNE_OK)
+        status = cut(append, keep);
     if (status == GERNE_OK)
         *out = append;
     else

@@ -11,8 +11,8 @@
 
 typedef struct gn_append gn_append;
 
-/* Opens or makes the file and cuts it to keep bytes; GERNE_EDATA when it is shorter than that. The
- * context is lent. */
+/* Opens or makes the file and cuts it to keep bytes; GERNE_EDATA when it is shorter than that,
+ * GERNE_EIO when it is a link. The context is lent. */
 GERNE_CHECKED gerne_status gn_append_open(gerne_ctx *ctx, const char *path, uint64_t keep,
                                           gn_append **out);
 

@@ -7,11 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+
 /* Its last holder may have removed the file between our open and our lock. */
 static bool is_still(int lock, const char *path)
 {
     struct stat held, named;
-    return fstat(lock, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino &&
+    return fstat(lock, &held) == 0 && lstat(path, &named) == 0 && held.st_ino == named.st_ino &&
            held.st_dev == named.st_dev;
 }
 
@@ -19,9 +21,8 @@ gerne_status gn_lock_try(gerne_ctx *ctx, const char *path, int *lock)
 {
     *lock = -1;
     for (;;) {
-        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (file < 0)
-            return gn_fail_errno(ctx, GERNE_EIO, "cannot make '%s'", path);
+        int file;
+        GN_TRY(gn_folder_open_file(ctx, path, O_RDWR, &file));
         int code = flock(file, LOCK_EX | LOCK_NB);
         if (code == 0 && is_still(file, path)) {
             *lock = file;

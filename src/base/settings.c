@@ -137,6 +137,16 @@ static gerne_status read_value(reader *r, const char *section, const char *key, 
     }
 }
 
+static bool has_section(const gn_settings *settings, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < settings->count; i++)
+        if (strncmp(settings->list[i].key, name, length) == 0 &&
+            settings->list[i].key[length] == '.')
+            return true;
+    return false;
+}
+
 static gerne_status read_mapping(reader *r, const char *section)
 {
     for (;;) {
@@ -152,6 +162,8 @@ static gerne_status read_mapping(reader *r, const char *section)
             return complain_here(r, "this key is too long");
         if (gn_settings_find(r->settings, key))
             return complain_here(r, "this key is given twice");
+        if (!section[0] && has_section(r->settings, key))
+            return complain_here(r, "this section is given twice");
         int line = (int)r->event.start_mark.line + 1;
         GN_TRY(next(r));
         GN_TRY(read_value(r, section, key, line));

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/map.h"
+
 /* The analyzer's view of these; see the header. */
 #undef gn_fail
 #undef gn_fail_errno
@@ -224,6 +226,7 @@ gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *progress)
 {
     if (!ctx)
         return GERNE_OK;
+    GN_TRY(gn_map_check(ctx));
     bool stop = ctx->progress && ctx->progress(ctx->progress_user, progress) != 0;
     if (!atomic_exchange(&ctx->stop, false) && !stop)
         return GERNE_OK;

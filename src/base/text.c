@@ -237,6 +237,36 @@ gerne_status gn_text_add_cell(gerne_ctx *ctx, gn_text *text, const char *words, 
                        words, cut ? ".." : "", width < 0 ? 0 : blanks, "");
 }
 
+/* Those that reverse what is read, and those that hide in it. */
+static bool steers_a_terminal(int32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f || c == 0x061c ||
+           c == 0x2028 || c == 0x2029;
+}
+
+gerne_status gn_text_add_visible(gerne_ctx *ctx, gn_text *text, const char *bytes, size_t size,
+                                 bool lines)
+{
+    size_t plain = 0; /* bytes that are fine as they are, not yet appended */
+    for (size_t at = 0, used; at < size; at += used) {
+        int32_t character;
+        bool formed = gn_utf8_next(bytes + at, size - at, &used, &character);
+        if (formed &&
+            (!steers_a_terminal(character) || character == '\t' || (lines && character == '\n'))) {
+            plain += used;
+            continue;
+        }
+        GN_TRY(gn_text_add_bytes(ctx, text, bytes + at - plain, plain));
+        plain = 0;
+        if (formed && character >= 0x80)
+            GN_TRY(gn_text_add(ctx, text, "\\u{%04x}", (unsigned)character));
+        for (size_t i = 0; i < used && !(formed && character >= 0x80); i++)
+            GN_TRY(gn_text_add(ctx, text, "\\x%02x", (unsigned)(unsigned char)bytes[at + i]));
+    }
+    return gn_text_add_bytes(ctx, text, bytes + size - plain, plain);
+}
+
 void gn_mend_end(char *text)
 {
     size_t size = strlen(text), start = size;

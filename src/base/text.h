@@ -52,6 +52,12 @@ int gn_text_width(const char *text);
 GERNE_CHECKED gerne_status gn_text_add_cell(gerne_ctx *ctx, gn_text *text, const char *words,
                                             int width);
 
+/* Appends text for a terminal: characters that would steer it (control characters, changes of the
+ * writing direction) and malformed bytes are shown as \xNN or \u{NNNN}. A tab passes, a line end
+ * if lines says so. */
+GERNE_CHECKED gerne_status gn_text_add_visible(gerne_ctx *ctx, gn_text *text, const char *bytes,
+                                               size_t size, bool lines);
+
 /* Removes an incomplete UTF-8 character at the end of a text. */
 void gn_mend_end(char *text);
 

@@ -42,6 +42,9 @@ static const gn_option options[] = {
              "is below this"},
     {"max-regression", GN_REAL, offsetof(gn_eval_options, max_regression), .min = 0, .max = 1,
      .help = "gate: exit with code 3 if WGA is lower than that of --compare by more than this"},
+    {"other-data", GN_BOOL, offsetof(gn_eval_options, other_data), .fallback = "false",
+     .help = "of a run: evaluate although its data is not what it was when it was trained (without "
+             "this, and without data.* keys, a changed fingerprint is an error)"},
     {"gate-ci", GN_BOOL, offsetof(gn_eval_options, gate_ci), .fallback = "false",
      .help = "apply the gates to the lower end of the interval instead of the estimate"},
 };

@@ -12,7 +12,7 @@ typedef struct gn_eval_options {
     gn_texts classes;
     int missing;
     double min_wga, min_gba, max_regression;
-    bool gate_ci;
+    bool gate_ci, other_data;
     int64_t resamples;
     gn_trained_options use; /* of a model */
 } gn_eval_options;

@@ -1,8 +1,10 @@
 /* eval_model.c - gerne eval RUN|WEIGHTS: opens a model and its data, and prints the metrics. */
 #include <string.h>
 
+#include "base/file.h"
 #include "cli/eval.h"
 #include "train/judge.h"
+#include "train/same_data.h"
 
 static gerne_status check_usage(gn_cli *cli)
 {
@@ -23,6 +25,15 @@ static gerne_status check_usage(gn_cli *cli)
     gn_fail(cli->ctx, GERNE_EUSAGE, "'%s' is a CSV file, not a run or weights", cli->arguments[0]);
     gn_hint(cli->ctx, "gerne eval --predictions %s", cli->arguments[0]);
     return GERNE_EUSAGE;
+}
+
+/* Keys of data mean other data. */
+static bool names_data(const gn_settings *flags)
+{
+    for (size_t i = 0; i < flags->count; i++)
+        if (strncmp(flags->list[i].key, "data.", 5) == 0)
+            return true;
+    return false;
 }
 
 static gerne_status parse_split(gn_cli *cli, gn_split *out)
@@ -63,6 +74,8 @@ gerne_status gn_eval_model(gn_cli *cli)
     GN_TRY(check_usage(cli));
     GN_TRY(gn_trained_options_resolve(cli->ctx, cli->config, path, &cli->flags, &given->use));
     GN_TRY(parse_split(cli, &split));
+    if (gn_is_directory(path) && !given->other_data && !names_data(&cli->flags))
+        GN_TRY(gn_same_data_check(cli->ctx, path, "--other-data"));
     GN_TRY(gn_trained_model_open(cli->ctx, path, &given->use, &model));
     gerne_status status = judge(cli, model, split);
     gn_trained_model_close(model);

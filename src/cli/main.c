@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "cli/command.h"
 #include "train/plugin.h"
 
@@ -23,26 +24,34 @@ static int exit_code(gerne_status status)
     }
 }
 
+/* Foreign words may be in any message: names of classes, files, keys. */
+static void print_message(const char *style, const char *head, const char *words)
+{
+    gn_text shown = {0};
+    bool fine = gn_text_add_visible(NULL, &shown, words, strlen(words), false) == GERNE_OK;
+    gn_clear_progress();
+    fprintf(stderr, "%s%s%s%s%s\n", gn_style(style), head, head[0] ? gn_style(GN_PLAIN) : "",
+            head[0] ? " " : "", fine ? shown.bytes : "no memory");
+    gn_text_free(&shown);
+}
+
 static void print_log(void *user, gerne_log_level level, const char *line)
 {
     const gn_cli *cli = user;
     if (!gn_speaks(cli))
         return;
-    gn_clear_progress();
     if (level == GERNE_LOG_WARNING)
-        fprintf(stderr, "%swarning:%s %s\n", gn_style(GN_YELLOW), gn_style(GN_PLAIN), line);
+        print_message(GN_YELLOW, "warning:", line);
     else if (level == GERNE_LOG_INFO && !cli->quiet)
-        fprintf(stderr, "%s\n", line);
+        print_message("", "", line);
 }
 
 static void print_failure(const gerne_ctx *ctx, gerne_status status)
 {
     const char *message = gerne_message(ctx);
-    gn_clear_progress();
-    fprintf(stderr, "%sgerne:%s %s\n", gn_style(GN_RED), gn_style(GN_PLAIN),
-            message[0] ? message : gerne_status_name(status));
+    print_message(GN_RED, "gerne:", message[0] ? message : gerne_status_name(status));
     if (gerne_hint(ctx)[0])
-        fprintf(stderr, "%shint:%s %s\n", gn_style(GN_BOLD), gn_style(GN_PLAIN), gerne_hint(ctx));
+        print_message(GN_BOLD, "hint:", gerne_hint(ctx));
 }
 
 /* The word after --NAME or --NAME=, for what is asked before the flags are parsed; "" when it ends
@@ -85,9 +94,15 @@ static void print_failure_json(gn_cli *cli, gerne_status status)
 
 gerne_status gn_output_flush(gn_cli *cli)
 {
-    gn_text *text = &cli->output;
+    gn_text visible = {0}, *text = &cli->output;
     if (!gn_speaks(cli))
         gn_text_clear(text);
+    GN_TRY(gn_map_check(cli->ctx));
+    if (text->size && isatty(STDOUT_FILENO)) { /* a file or a pipe gets the bytes as they are */
+        GN_TRY(gn_text_add_visible(cli->ctx, &visible, text->bytes, text->size, true));
+        gn_text_free(text);
+        *text = visible;
+    }
     cli->has_printed = true;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;
@@ -174,9 +189,12 @@ int main(int argc, char **argv)
     /* A closed pipe or a file that may not grow is a failed write, not the end of the program. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    gn_map_guard(); /* so is a file that shrinks while it is read */
     gn_cli cli = {0};
-    if (gerne_ctx_new(&cli.ctx) != GERNE_OK)
+    if (gerne_ctx_new(&cli.ctx) != GERNE_OK) {
+        fputs("gerne: no memory\n", stderr);
         return GN_EXIT_FAILED;
+    }
     gerne_set_log(cli.ctx, print_log, &cli);
     gerne_set_progress(cli.ctx, gn_show_progress, &cli);
     gerne_status status = gn_arena_new(cli.ctx, &cli.arena);
@@ -185,6 +203,9 @@ int main(int argc, char **argv)
     cli.flags.arena = cli.arena;
     if (status == GERNE_OK)
         status = dispatch(&cli, argc, argv);
+    if (status != GERNE_OK &&
+        gn_map_check(cli.ctx) != GERNE_OK) /* the cause of all that followed */
+        status = GERNE_EIO;
     if (status == GERNE_OK)
         status = gn_output_flush(&cli);
     if (cli.reader_left) /* as in `gerne predict RUN | head`: it has all that it wanted */

@@ -58,7 +58,8 @@ static gn_sample_shape usual_shape(const gn_architecture *a)
         return gn_pixels_shape(3, 32, 32);
     if (a->wants_tokens)
         return texts_of(128);
-    return a->wants_images ? gn_pixels_shape(3, 224, 224) : gn_pixels_shape(3, 28, 28);
+    return a->wants_images && a != &gn_convnet_architecture ? gn_pixels_shape(3, 224, 224)
+                                                            : gn_pixels_shape(3, 28, 28);
 }
 
 static gerne_status choose_shape(const gn_cli *cli, facts *f)

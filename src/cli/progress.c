@@ -31,15 +31,19 @@ static void note_interrupt(int number)
     interrupted = 1;
 }
 
-/* From the first report on, Ctrl-C asks the work to stop; a second one stops it at once. Batch
- * systems announce the end of a job with SIGUSR1 or SIGTERM, and some of them more than once. */
+/* From the first report on, Ctrl-C asks the work to stop, and so does a terminal that goes away
+ * (unless nohup had it ignored); a second one stops it at once. Batch systems announce the end of a
+ * job with SIGUSR1 or SIGTERM, and some of them more than once. */
 void gn_catch_signals(bool again)
 {
     struct sigaction action = {.sa_handler = note_interrupt,
                                .sa_flags = again ? SA_RESTART : (int)SA_RESETHAND};
+    struct sigaction hangup;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     caught = true;
 }
 
@@ -129,7 +133,12 @@ static void print_line(const gerne_progress *progress, double time)
     if ((int)strlen(head) > width)
         head[width > 0 ? width : 0] = '\0';
     int used = gn_text_width(head);
-    fit_parts(progress->detail, width - used - 2, detail, sizeof detail);
+    gn_text visible = {0};
+    if (gn_text_add_visible(NULL, &visible, progress->detail, strlen(progress->detail), false) !=
+        GERNE_OK)
+        return;
+    fit_parts(visible.bytes, width - used - 2, detail, sizeof detail);
+    gn_text_free(&visible);
     gn_clear_progress();
     fprintf(stderr, "%s%s%s%s%s", gn_style(GN_BOLD), head, gn_style(GN_PLAIN),
             detail[0] ? "  " : "", detail);

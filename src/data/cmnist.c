@@ -75,12 +75,15 @@ static void close_cmnist(gn_source *source)
     gn_free(self);
 }
 
+/* limit: what is left of data.memory_limit, before and after. */
 static gerne_status read_file(gerne_ctx *ctx, const char *directory, const char *name,
-                              int dimensions, gn_idx *out)
+                              int dimensions, size_t *limit, gn_idx *out)
 {
     char path[4096];
     GN_TRY(gn_idx_find(ctx, directory, name, path, sizeof path));
-    return gn_idx_read(ctx, path, dimensions, out);
+    GN_TRY(gn_idx_read(ctx, path, dimensions, *limit, out));
+    *limit -= gn_idx_size(out);
+    return GERNE_OK;
 }
 
 static gerne_status check(gerne_ctx *ctx, const char *part, const gn_idx *images,
@@ -98,12 +101,12 @@ static gerne_status check(gerne_ctx *ctx, const char *part, const gn_idx *images
     return GERNE_OK;
 }
 
-static gerne_status read_mnist(gerne_ctx *ctx, const char *dir, cmnist *self)
+static gerne_status read_mnist(gerne_ctx *ctx, const char *dir, size_t limit, cmnist *self)
 {
-    GN_TRY(read_file(ctx, dir, "train-images-idx3-ubyte", 3, &self->train));
-    GN_TRY(read_file(ctx, dir, "train-labels-idx1-ubyte", 1, &self->train_labels));
-    GN_TRY(read_file(ctx, dir, "t10k-images-idx3-ubyte", 3, &self->test));
-    GN_TRY(read_file(ctx, dir, "t10k-labels-idx1-ubyte", 1, &self->test_labels));
+    GN_TRY(read_file(ctx, dir, "train-images-idx3-ubyte", 3, &limit, &self->train));
+    GN_TRY(read_file(ctx, dir, "train-labels-idx1-ubyte", 1, &limit, &self->train_labels));
+    GN_TRY(read_file(ctx, dir, "t10k-images-idx3-ubyte", 3, &limit, &self->test));
+    GN_TRY(read_file(ctx, dir, "t10k-labels-idx1-ubyte", 1, &limit, &self->test_labels));
     GN_TRY(check(ctx, "training", &self->train, &self->train_labels));
     GN_TRY(check(ctx, "test", &self->test, &self->test_labels));
     if (self->train.height != self->test.height || self->train.width != self->test.width)
@@ -139,7 +142,7 @@ gerne_status gn_open_cmnist(gerne_ctx *ctx, const gn_data_options *options, gn_d
     self->source.close = close_cmnist;
     self->seed = (uint64_t)options->seed;
     self->severity = options->severity ? (int)options->severity : DEFAULT_SEVERITY;
-    GN_TRY(read_mnist(ctx, options->dir, self));
+    GN_TRY(read_mnist(ctx, options->dir, dataset->memory_limit, self));
     gn_base base = {self->train_labels.bytes, self->test_labels.bytes, self->train.count,
                     self->test.count};
     GN_TRY(gn_dataset_allocate(ctx, dataset, base.train + base.test, GN_MADE_CLASSES,

@@ -4,12 +4,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <curl/curl.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 
 static const uint64_t default_limit = (uint64_t)64 << 30;
 enum { STALL_SECONDS = 60, CONNECT_SECONDS = 30, REDIRECTS = 10 };
@@ -101,6 +103,9 @@ static gerne_status attempt(gerne_ctx *ctx, transfer_state *transfer, bool *agai
     curl_easy_cleanup(curl);
     if (transfer->status != GERNE_OK)
         return transfer->status;
+    if (code == CURLE_OK && answer == 206 && !transfer->start)
+        return gn_fail(ctx, GERNE_EDATA, "the server sent a part of '%s' that was not asked for",
+                       transfer->download->url);
     if (code == CURLE_OK)
         return GERNE_OK;
     /* The server cannot continue, or says that there is nothing beyond what we have (416). */
@@ -110,12 +115,28 @@ static gerne_status attempt(gerne_ctx *ctx, transfer_state *transfer, bool *agai
     *again = false;
     gn_fail(ctx, GERNE_EIO, "cannot download '%s': %s", transfer->download->url,
             words[0] ? words : curl_easy_strerror(code));
-    if (transfer->size > 0)
+    if (transfer->size > 0 && transfer->download->sha256)
         gn_hint(ctx, "run the same command again to resume it (%llu bytes are downloaded)",
                 (unsigned long long)transfer->size);
     else
         gn_hint(ctx, "--mirror URL downloads the files from another server");
     return GERNE_EIO;
+}
+
+/* One process at a time. What is there is continued only when a checksum will tell whether the two
+ * parts belong together. */
+static gerne_status start_part(transfer_state *transfer, const char *part)
+{
+    struct stat info;
+    if (flock(transfer->fd, LOCK_EX | LOCK_NB) != 0)
+        return gn_fail(transfer->ctx, GERNE_EIO, "'%s' is being downloaded by another process",
+                       transfer->download->path);
+    if (!transfer->download->sha256 && ftruncate(transfer->fd, 0) != 0)
+        return gn_fail_errno(transfer->ctx, GERNE_EIO, "cannot write '%s'", part);
+    if (fstat(transfer->fd, &info) != 0)
+        return gn_fail_errno(transfer->ctx, GERNE_EIO, "cannot inspect '%s'", part);
+    transfer->start = transfer->size = (uint64_t)info.st_size;
+    return GERNE_OK;
 }
 
 static gerne_status fill_part(gerne_ctx *ctx, const gn_download *download, const char *part)
@@ -125,16 +146,9 @@ static gerne_status fill_part(gerne_ctx *ctx, const gn_download *download, const
                                .download = download,
                                .name = slash ? slash + 1 : download->path,
                                .limit = download->limit ? download->limit : default_limit};
-    transfer.fd = open(part, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (transfer.fd < 0)
-        return gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", part);
-    struct stat info;
-    gerne_status status = GERNE_OK;
     bool again = false;
-    if (fstat(transfer.fd, &info) != 0)
-        status = gn_fail_errno(ctx, GERNE_EIO, "cannot inspect '%s'", part);
-    else
-        transfer.start = transfer.size = (uint64_t)info.st_size;
+    GN_TRY(gn_folder_open_file(ctx, part, O_WRONLY | O_APPEND, &transfer.fd));
+    gerne_status status = start_part(&transfer, part);
     if (status == GERNE_OK)
         status = attempt(ctx, &transfer, &again);
     if (status == GERNE_OK && again) {
@@ -143,6 +157,9 @@ static gerne_status fill_part(gerne_ctx *ctx, const gn_download *download, const
     }
     if (status == GERNE_OK && fsync(transfer.fd) != 0)
         status = gn_fail_errno(ctx, GERNE_EIO, "cannot sync '%s'", part);
+    /* What cannot be continued is removed. */
+    if (status == GERNE_EDATA || (status != GERNE_OK && (!download->sha256 || !transfer.size)))
+        gn_folder_remove(part, 0);
     close(transfer.fd);
     return status;
 }
@@ -180,12 +197,11 @@ gerne_status gn_download_file(gerne_ctx *ctx, const gn_download *download, char 
     GN_TRY(status);
     status = check_sum(ctx, download, part, hex);
     if (status == GERNE_EDATA) {
-        unlink(part); /* it will not get better */
+        gn_folder_remove(part, 0); /* it will not get better */
         gn_hint(ctx, "the file was removed; try another server with --mirror URL");
     }
     GN_TRY(status);
-    if (rename(part, download->path) != 0)
-        return gn_fail_errno(ctx, GERNE_EIO, "cannot rename to '%s'", download->path);
+    GN_TRY(gn_path_replace(ctx, part, download->path));
     if (!download->sha256)
         gn_log(ctx, GERNE_LOG_WARNING, "%s: no checksum is known; its sha256 is %s", download->path,
                hex);

@@ -11,14 +11,17 @@ typedef struct gn_download {
     uint64_t limit;     /* more bytes than this are refused; 0: 64 GB */
 } gn_download;
 
-/* Gets a file over HTTP or HTTPS. A PATH.part that an earlier call left behind is continued. A file
- * whose checksum is wrong is removed. hex receives its SHA-256. */
+/* Gets a file over HTTP or HTTPS. A PATH.part that an earlier call left behind is continued when
+ * the checksum is known, else replaced. A file whose checksum is wrong is removed. hex receives its
+ * SHA-256. */
 GERNE_CHECKED gerne_status gn_download_file(gerne_ctx *ctx, const gn_download *download,
                                             char hex[GN_SHA256_HEX]);
 
-/* Unpacks a tar or zip archive (compressed or not) below a directory. Paths that would leave it,
- * links and special files are refused, as is more than limit bytes in all (0: a hundred times the
- * archive's size and 64 MB: pictures are packed once at most, bombs many times). */
+/* Unpacks a tar or zip archive (plain, or compressed with gzip, bzip2 or xz) below a directory: all
+ * of it, or nothing. Bytes are decompressed in this process: no program is started. Paths that
+ * would leave it, links and special files are refused, as is more than limit bytes in all (0: a
+ * hundred times the archive's size and 64 MB: pictures are packed once at most, bombs many times).
+ */
 GERNE_CHECKED gerne_status gn_unpack(gerne_ctx *ctx, const char *archive, const char *directory,
                                      uint64_t limit);
 

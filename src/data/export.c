@@ -1,19 +1,24 @@
 #include "data/export.h"
 
 #include <dirent.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "data/image.h"
 
 /* Files are made in this folder inside the one that was asked for: half a dataset must not look
  * like one. Listings skip names that start with a dot. */
 #define PARTIAL ".partial"
 
-enum { NAME_BYTES = 64, PATH_BYTES = 4096, PER_FOLDER = 1000 };
+enum {
+    NAME_BYTES = 64,
+    PATH_BYTES = 4096,
+    PER_FOLDER = 1000,
+    LEVELS = 3 /* split, thousand, images */
+};
 
 static void name_of(const gn_dataset *dataset, size_t i, char name[NAME_BYTES])
 {
@@ -51,17 +56,6 @@ static gerne_status export_sample(gerne_ctx *ctx, void *user, gn_scratch *scratc
     gn_write_abort(writer);
     gn_text_free(&bytes);
     return status;
-}
-
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
-{
-    (void)info, (void)type, (void)place;
-    return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* What a killed export left behind does not count. */
@@ -127,8 +121,8 @@ static gerne_status move_up(gerne_ctx *ctx, const char *partial, const char *dir
         char from[PATH_BYTES + NAME_BYTES], to[PATH_BYTES + NAME_BYTES];
         snprintf(from, sizeof from, "%s/%s", partial, names[i]);
         snprintf(to, sizeof to, "%s/%s", directory, names[i]);
-        if (gn_path_exists(from) && rename(from, to) != 0)
-            return gn_fail_errno(ctx, GERNE_EIO, "cannot rename '%s' to '%s'", from, to);
+        if (gn_path_exists(from))
+            GN_TRY(gn_path_move(ctx, from, to));
     }
     return GERNE_OK;
 }
@@ -155,12 +149,12 @@ gerne_status gn_dataset_export(gerne_ctx *ctx, const gn_dataset *dataset, const 
     char partial[PATH_BYTES];
     GN_TRY(check_folder(ctx, directory));
     snprintf(partial, sizeof partial, "%s/%s", directory, PARTIAL);
-    remove_tree(partial);
+    gn_folder_remove(partial, LEVELS);
     gerne_status status = write_all(ctx, dataset, partial, threads);
     if (status == GERNE_OK)
         status = move_up(ctx, partial, directory);
-    remove_tree(partial);
+    gn_folder_remove(partial, LEVELS);
     if (status != GERNE_OK && !found)
-        rmdir(directory);
+        gn_folder_remove_empty(directory);
     return status;
 }

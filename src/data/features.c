@@ -9,6 +9,7 @@
 #include "data/npy.h"
 
 enum { DIMENSION_MAX = 1 << 24 };
+static const size_t ROWS_UNKNOWN = SIZE_MAX; /* of a file that does not tell */
 
 gerne_status gn_features_fit(gerne_ctx *ctx, const gn_dataset *dataset, size_t rows, size_t columns)
 {
@@ -180,14 +181,16 @@ static gerne_status unlabelled(gerne_ctx *ctx, size_t rows, gn_dataset *dataset)
     return GERNE_OK;
 }
 
+/* rows_there may be ROWS_UNKNOWN. */
 static gerne_status labels_for(gerne_ctx *ctx, const gn_data_options *options, size_t rows_there,
                                gn_dataset *dataset)
 {
     gn_rows rows = {0};
-    if (gn_is_none(options->y) && !options->labels && rows_there)
+    bool known = rows_there != ROWS_UNKNOWN;
+    if (gn_is_none(options->y) && !options->labels && known)
         return unlabelled(ctx, rows_there, dataset);
     gerne_status status = read_labels(ctx, options, &rows);
-    if (status == GERNE_OK && rows_there && rows.n != rows_there)
+    if (status == GERNE_OK && known && rows.n != rows_there)
         status = gn_fail(ctx, GERNE_EDATA, "'%s' has %zu rows, '%s' has %zu", options->file,
                          rows_there, options->labels, rows.n);
     if (status == GERNE_OK) {
@@ -207,6 +210,8 @@ static gerne_status check_matrix(gerne_ctx *ctx, const char *name, const gn_npy 
                        array->kind, array->item);
     if (array->dimensions != 2 || array->shape[1] == 0 || array->shape[1] > DIMENSION_MAX)
         return gn_fail(ctx, GERNE_EDATA, "'%s' is not a matrix of N x D features", name);
+    if (array->shape[0] == 0)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has no rows", name);
     return GERNE_OK;
 }
 
@@ -258,7 +263,7 @@ static gerne_status open_raw(gerne_ctx *ctx, const gn_data_options *options, gn_
 {
     const gn_map *map;
     GN_TRY(map_file(ctx, options->file, dataset, &map));
-    GN_TRY(labels_for(ctx, options, 0, dataset));
+    GN_TRY(labels_for(ctx, options, ROWS_UNKNOWN, dataset));
     size_t row = dataset->n * sizeof(float);
     if (map->size == 0 || map->size % row != 0)
         return gn_fail(ctx, GERNE_EDATA,

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/rng.h"
+#include "data/augment.h"
 #include "data/source.h"
 
-enum { THREADS_MAX = 256, PADDING = 4 };
+enum { THREADS_MAX = 256 };
 
 /* One sample of a batch. Slots form a ring; a batch has consecutive slots. */
 typedef struct ring_slot {
@@ -54,36 +54,11 @@ struct gn_fetch {
 
 /* ---- augmentation ---- */
 
-/* Moves the picture by (dx, dy), with a border of zeros, and mirrors it. */
-static void shift_and_flip(const gn_dataset *dataset, const uint8_t *from, int dx, int dy,
-                           bool flip, uint8_t *to)
-{
-    int height = (int)dataset->height, width = (int)dataset->width;
-    for (int row = 0; row < height; row++)
-        for (int column = 0; column < width; column++) {
-            int x = (flip ? width - 1 - column : column) + dx, y = row + dy;
-            uint8_t *out = to + ((size_t)row * dataset->width + (size_t)column) * GN_CHANNELS;
-            if (x < 0 || y < 0 || x >= width || y >= height)
-                memset(out, 0, GN_CHANNELS);
-            else
-                memcpy(out, from + ((size_t)y * dataset->width + (size_t)x) * GN_CHANNELS,
-                       GN_CHANNELS);
-        }
-}
-
 static void augment(const gn_fetch *fetch, const ring_slot *slot, const uint8_t *from, uint8_t *to)
 {
+    const gn_dataset *dataset = fetch->dataset;
     gn_stream stream = gn_stream_at(fetch->options.seed, GN_RNG_AUGMENT, slot->step, slot->sample);
-    gn_augment kind = fetch->dataset->augment;
-    int dx = 0, dy = 0;
-    bool flip = false;
-    if (kind == GN_AUGMENT_CROP || kind == GN_AUGMENT_CROP_FLIP) {
-        dy = (int)gn_random_below(&stream, 2 * PADDING + 1) - PADDING;
-        dx = (int)gn_random_below(&stream, 2 * PADDING + 1) - PADDING;
-    }
-    if (kind == GN_AUGMENT_FLIP || kind == GN_AUGMENT_CROP_FLIP)
-        flip = gn_random_below(&stream, 2);
-    shift_and_flip(fetch->dataset, from, dx, dy, flip, to);
+    gn_augment_picture(dataset->augment, &stream, dataset->height, dataset->width, from, to);
 }
 
 static bool augments(const gn_fetch *fetch)

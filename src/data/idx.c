@@ -2,12 +2,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/file.h"
 
 enum { HEADER_MAX = 16, SIDE_MAX = 4096 };
-static const size_t size_limit = (size_t)1 << 34; /* also the end of a gzip bomb */
 
 void gn_idx_free(gn_idx *idx)
 {
@@ -21,7 +21,7 @@ static uint32_t big_endian(const unsigned char *at)
 }
 
 static gerne_status parse_header(gerne_ctx *ctx, const char *name, const unsigned char *header,
-                                 int dimensions, gn_idx *out, size_t *need)
+                                 int dimensions, size_t limit, gn_idx *out, size_t *need)
 {
     if (header[0] || header[1])
         return gn_fail(ctx, GERNE_EDATA, "'%s' is not an IDX file", name);
@@ -37,11 +37,15 @@ static gerne_status parse_header(gerne_ctx *ctx, const char *name, const unsigne
     if (!out->height || !out->width || out->height > SIDE_MAX || out->width > SIDE_MAX)
         return gn_fail(ctx, GERNE_EDATA, "'%s' has images of %zux%zu, outside 1..%d", name,
                        out->height, out->width, SIDE_MAX);
-    if (!gn_multiply(out->count, out->height * out->width, need) || *need > size_limit)
-        return gn_fail(ctx, GERNE_EDATA,
-                       "the header of '%s' says %zu images of %zux%zu, which is too large", name,
-                       out->count, out->height, out->width);
-    return GERNE_OK;
+    if (gn_multiply(out->count, out->height * out->width, need) && *need <= limit)
+        return GERNE_OK;
+    gn_fail(
+        ctx, GERNE_EUSAGE,
+        "the header of '%s' says %zu items of %zux%zu bytes, more than data.memory_limit leaves "
+        "(%zu bytes)",
+        name, out->count, out->height, out->width, limit);
+    gn_hint(ctx, "raise --data.memory_limit if the file is what it should be");
+    return GERNE_EUSAGE;
 }
 
 /* Bytes from a plain or compressed file, or from memory. */
@@ -73,13 +77,13 @@ static size_t take(byte_input *input, void *to, size_t size)
 }
 
 static gerne_status read_all(gerne_ctx *ctx, const char *name, byte_input *input, int dimensions,
-                             gn_idx *out)
+                             size_t limit, gn_idx *out)
 {
     unsigned char header[HEADER_MAX] = {0};
     size_t header_size = 4 + 4 * (size_t)dimensions, need = 0;
     if (take(input, header, header_size) != header_size)
         return gn_fail(ctx, GERNE_EDATA, "'%s' is too short for an IDX file", name);
-    GN_TRY(parse_header(ctx, name, header, dimensions, out, &need));
+    GN_TRY(parse_header(ctx, name, header, dimensions, limit, out, &need));
     /* In steps, so that a false header costs no more than the file is worth. */
     size_t got = 0, capacity = 0;
     while (got < need) {
@@ -99,30 +103,34 @@ static gerne_status read_all(gerne_ctx *ctx, const char *name, byte_input *input
 }
 
 gerne_status gn_idx_parse(gerne_ctx *ctx, const char *name, const void *bytes, size_t size,
-                          int dimensions, gn_idx *out)
+                          int dimensions, size_t limit, gn_idx *out)
 {
     *out = (gn_idx){0};
     byte_input input = {.bytes = bytes, .left = size};
-    gerne_status status = read_all(ctx, name, &input, dimensions, out);
+    gerne_status status = read_all(ctx, name, &input, dimensions, limit, out);
     if (status != GERNE_OK)
         gn_idx_free(out);
     return status;
 }
 
-gerne_status gn_idx_read(gerne_ctx *ctx, const char *path, int dimensions, gn_idx *out)
+gerne_status gn_idx_read(gerne_ctx *ctx, const char *path, int dimensions, size_t limit,
+                         gn_idx *out)
 {
     *out = (gn_idx){0};
-    gn_map map; /* says in words what is wrong with the file itself */
-    GN_TRY(gn_map_open(ctx, path, &map));
-    gn_map_close(&map);
-    byte_input input = {.file = gzopen(path, "rb")};
-    if (!input.file)
-        return gn_fail_errno(ctx, GERNE_EIO, "cannot open '%s'", path);
+    int fd; /* says in words what is wrong with the file itself */
+    size_t size;
+    GN_TRY(gn_file_open(ctx, path, &fd, &size));
+    byte_input input = {.file = gzdopen(fd, "rb")};
+    if (!input.file) {
+        close(fd);
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory to read '%s'", path);
+    }
     gzbuffer(input.file, 1 << 18);
-    gerne_status status = read_all(ctx, path, &input, dimensions, out);
+    gerne_status status = read_all(ctx, path, &input, dimensions, limit, out);
     int error;
     const char *words = gzerror(input.file, &error);
-    if (error != Z_OK && error != Z_STREAM_END) /* more to the point than "truncated" */
+    if (error != Z_OK && error != Z_STREAM_END &&
+        status == GERNE_EDATA) /* more to the point than "truncated" */
         status = gn_fail(ctx, GERNE_EDATA, "'%s' cannot be decompressed: %s", path, words);
     gzclose(input.file);
     if (status != GERNE_OK)

@@ -10,12 +10,18 @@ typedef struct gn_idx {
     uint8_t *bytes;              /* count * height * width */
 } gn_idx;
 
-/* dimensions is 1 (labels) or 3 (images). */
+static inline size_t gn_idx_size(const gn_idx *idx)
+{
+    return idx->count * idx->height * idx->width;
+}
+
+/* dimensions is 1 (labels) or 3 (images). GERNE_EUSAGE, which names data.memory_limit, when the
+ * file holds more than limit bytes. */
 GERNE_CHECKED gerne_status gn_idx_read(gerne_ctx *ctx, const char *path, int dimensions,
-                                       gn_idx *out);
+                                       size_t limit, gn_idx *out);
 /* The same from memory, for tests and fuzzing; name stands for the file in messages. */
 GERNE_CHECKED gerne_status gn_idx_parse(gerne_ctx *ctx, const char *name, const void *bytes,
-                                        size_t size, int dimensions, gn_idx *out);
+                                        size_t size, int dimensions, size_t limit, gn_idx *out);
 void gn_idx_free(gn_idx *idx);
 
 /* DIR/name or DIR/name.gz, whichever exists; also with '.' in place of the '-' before idx. */

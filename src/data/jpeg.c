@@ -36,6 +36,20 @@ static void judge_warning(j_common_ptr info, int level)
         fail_and_escape(info);
 }
 
+/* Every scan of a progressive picture goes over all of it, and a scan can be a few bytes. Encoders
+ * write about ten. */
+enum { SCANS_MAX = 100 };
+
+static void count_scans(j_common_ptr info)
+{
+    if (((j_decompress_ptr)info)->input_scan_number <= SCANS_MAX)
+        return;
+    jpeg_failure *failure = (jpeg_failure *)info->err;
+    failure->status = gn_fail(failure->ctx, GERNE_EDATA, "'%s' is a JPEG of more than %d scans",
+                              failure->name, SCANS_MAX);
+    longjmp(failure->escape, 1);
+}
+
 /* ---- EXIF orientation ---- */
 
 static unsigned number(const unsigned char *at, int bytes, bool little)
@@ -139,7 +153,8 @@ static gerne_status decode(gerne_ctx *ctx, gn_scratch *scratch, struct jpeg_deco
     info->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     uint8_t *pixels;
     size_t size = height * width * GN_CHANNELS;
-    GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_IMAGE, 2 * size, &pixels));
+    GN_TRY(
+        gn_scratch_take(ctx, scratch, GN_SCRATCH_IMAGE, (orientation > 1 ? 2 : 1) * size, &pixels));
     jpeg_start_decompress(info);
     GN_TRY(read_rows(ctx, scratch, info, pixels));
     jpeg_finish_decompress(info);
@@ -165,6 +180,8 @@ gerne_status gn_jpeg_decode(gerne_ctx *ctx, gn_scratch *scratch, const char *nam
         return failure.status;
     }
     jpeg_create_decompress(&info);
+    struct jpeg_progress_mgr progress = {.progress_monitor = count_scans};
+    info.progress = &progress;
     info.mem->max_memory_to_use = 1L << 30;
     jpeg_mem_src(&info, bytes, size);
     gerne_status status = decode(ctx, scratch, &info, name, header_only, out);

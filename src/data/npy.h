@@ -39,9 +39,9 @@ typedef struct gn_npz_member {
     unsigned char *items; /* array.size bytes; the caller frees */
 } gn_npz_member;
 
-/* Reads the members with the given names; others are skipped. No member may need more than limit
- * bytes. Members that are not there stay found = false, or fail when they have a key. On failure
- * nothing is to be freed. */
+/* Reads the members with the given names; others are skipped. Together they may need limit bytes.
+ * Members that are not there stay found = false, or fail when they have a key. On failure nothing
+ * is to be freed. */
 GERNE_CHECKED gerne_status gn_npz_read(gerne_ctx *ctx, const char *path, size_t limit,
                                        gn_npz_member *members, size_t count);
 /* The same from memory, for tests and fuzzing. */

@@ -126,6 +126,8 @@ static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const 
             status = gn_fail(ctx, GERNE_EDATA, "'%s' appears twice", place.bytes);
         if (status == GERNE_OK)
             status = read_member(ctx, archive, place.bytes, limit, head, member);
+        if (status == GERNE_OK)
+            limit -= member->array.size;
     }
     if (status == GERNE_OK)
         status = check_required(ctx, name, &arrays, members, count);

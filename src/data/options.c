@@ -99,9 +99,10 @@ static const gn_option options[] = {
      .help = "mean and standard deviation to normalise with; none divides by 255; auto is "
              "imagenet for images, cifar for c-cifar10, else none"},
     {"augment", GN_CHOICE, FIELD(augment), .fallback = "none",
-     .choices = "none|flip|crop|crop-flip", .when = PIXELS,
-     .help = "random horizontal flip and random crop (4 pixels of zero padding) of training "
-             "images"},
+     .choices = "none|flip|crop|crop-flip|affine|color|random", .when = PIXELS,
+     .help = "random changes of training images: horizontal flip, crop (4 pixels of zero padding), "
+             "affine (rotation, scale, shift), color (brightness, contrast, saturation), random "
+             "(one operation of these kinds)"},
     {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false", .when = "format features",
      .help = "scale features to mean 0 and variance 1 on the training split"},
     {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = "format images|features",

@@ -47,7 +47,10 @@ typedef enum gn_augment {
     GN_AUGMENT_NONE,
     GN_AUGMENT_FLIP,
     GN_AUGMENT_CROP,
-    GN_AUGMENT_CROP_FLIP
+    GN_AUGMENT_CROP_FLIP,
+    GN_AUGMENT_AFFINE,
+    GN_AUGMENT_COLOR,
+    GN_AUGMENT_RANDOM
 } gn_augment;
 
 typedef enum gn_train_on { GN_TRAIN_ON_TRAIN, GN_TRAIN_ON_VAL } gn_train_on;

@@ -3,11 +3,18 @@
 #include <archive_entry.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "data/download.h"
 
-enum { BLOCK = 1 << 16, PATH_BYTES = 4096 };
+enum { BLOCK = 1 << 16, PATH_BYTES = 4096, ENTRIES_MAX = 1 << 23 };
+
+/* Half an archive must not look like a dataset: files are unpacked into this folder inside the one
+ * that was asked for, and move up together. */
+#define PARTIAL ".unpacking"
+enum { LEVELS = 64 };
 
 bool gn_is_archive(const char *path)
 {
@@ -94,7 +101,7 @@ static gerne_status unpack_all(gerne_ctx *ctx, struct archive *archive, const ch
                                const char *directory, uint64_t limit)
 {
     uint64_t written = 0;
-    for (;;) {
+    for (size_t entries = 0;; entries++) {
         struct archive_entry *entry;
         int step = archive_read_next_header(archive, &entry);
         if (step == ARCHIVE_EOF)
@@ -102,29 +109,59 @@ static gerne_status unpack_all(gerne_ctx *ctx, struct archive *archive, const ch
         if (step != ARCHIVE_OK && step != ARCHIVE_WARN)
             return gn_fail(ctx, GERNE_EDATA, "'%s' cannot be unpacked: %s", name,
                            archive_error_string(archive));
+        if (entries == ENTRIES_MAX)
+            return gn_fail(ctx, GERNE_EDATA, "'%s' holds more than %d files", name, ENTRIES_MAX);
         GN_TRY(unpack_entry(ctx, archive, entry, name, directory, limit, &written));
     }
 }
 
-gerne_status gn_unpack(gerne_ctx *ctx, const char *path, const char *directory, uint64_t limit)
+/* Only what libarchive decompresses by itself: for other formats, and for these where it was built
+ * without them, it starts programs. */
+static gerne_status allow_formats(gerne_ctx *ctx, struct archive *archive, const char *path)
 {
-    gn_map map; /* says in words what is wrong with the file itself */
-    GN_TRY(gn_map_open(ctx, path, &map));
-    if (limit == 0)
-        limit = 100 * (uint64_t)map.size + ((uint64_t)64 << 20);
-    gn_map_close(&map);
+    if (archive_read_support_filter_gzip(archive) == ARCHIVE_OK &&
+        archive_read_support_filter_bzip2(archive) == ARCHIVE_OK &&
+        archive_read_support_filter_xz(archive) == ARCHIVE_OK &&
+        archive_read_support_format_tar(archive) == ARCHIVE_OK &&
+        archive_read_support_format_zip(archive) == ARCHIVE_OK)
+        return GERNE_OK;
+    return gn_fail(ctx, GERNE_EUNSUPPORTED,
+                   "'%s' cannot be unpacked: this libarchive lacks gzip, bzip2 or xz", path);
+}
+
+static gerne_status unpack_into(gerne_ctx *ctx, const char *path, const char *directory,
+                                uint64_t limit)
+{
     struct archive *archive = archive_read_new();
     if (!archive)
         return gn_fail(ctx, GERNE_ENOMEM, "no memory to unpack '%s'", path);
-    archive_read_support_filter_all(archive);
-    archive_read_support_format_tar(archive);
-    archive_read_support_format_zip(archive);
-    gerne_status status;
-    if (archive_read_open_filename(archive, path, BLOCK) != ARCHIVE_OK)
+    gerne_status status = allow_formats(ctx, archive, path);
+    if (status == GERNE_OK && archive_read_open_filename(archive, path, BLOCK) != ARCHIVE_OK)
         status = gn_fail(ctx, GERNE_EDATA, "'%s' cannot be unpacked: %s", path,
                          archive_error_string(archive));
-    else
+    if (status == GERNE_OK)
         status = unpack_all(ctx, archive, path, directory, limit);
     archive_read_free(archive);
+    return status;
+}
+
+gerne_status gn_unpack(gerne_ctx *ctx, const char *path, const char *directory, uint64_t limit)
+{
+    int fd; /* says in words what is wrong with the file itself */
+    size_t size;
+    gn_text partial = {0};
+    GN_TRY(gn_file_open(ctx, path, &fd, &size));
+    close(fd);
+    if (limit == 0)
+        limit = 100 * (uint64_t)size + ((uint64_t)64 << 20);
+    GN_TRY(gn_text_add(ctx, &partial, "%s/" PARTIAL, directory));
+    gn_folder_remove(partial.bytes, LEVELS);
+    gerne_status status = gn_folder_make_own(ctx, partial.bytes);
+    if (status == GERNE_OK)
+        status = unpack_into(ctx, path, partial.bytes, limit);
+    if (status == GERNE_OK)
+        status = gn_folder_merge(ctx, partial.bytes, directory);
+    gn_folder_remove(partial.bytes, LEVELS);
+    gn_text_free(&partial);
     return status;
 }

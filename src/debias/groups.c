@@ -8,7 +8,6 @@
 #include "base/text.h"
 
 /* A table of more cells than this is a mistake (a column of free text taken for labels). */
-static const uint64_t CELLS_LIMIT = (uint64_t)1 << 28;
 
 static gerne_status groups_new(gerne_ctx *ctx, uint32_t classes, uint32_t attributes,
                                gerne_groups **out)
@@ -17,9 +16,14 @@ static gerne_status groups_new(gerne_ctx *ctx, uint32_t classes, uint32_t attrib
     if (classes < 1 || attributes < 1)
         return gn_fail(ctx, GERNE_EUSAGE, "%u classes and %u attributes make no groups", classes,
                        attributes);
-    if ((uint64_t)classes * attributes > CELLS_LIMIT)
-        return gn_fail(ctx, GERNE_EUSAGE, "%u classes and %u attributes are more than %llu groups",
-                       classes, attributes, (unsigned long long)CELLS_LIMIT);
+    if ((uint64_t)classes * attributes > GN_MAX_GROUPS) {
+        gn_fail(ctx, GERNE_EUSAGE, "%u classes times %u attributes are more than %d groups",
+                classes, attributes, GN_MAX_GROUPS);
+        gn_hint(ctx,
+                "a column of identifiers or measurements is no class or attribute; name others "
+                "with --y and --a (--data.y and --data.a of a dataset)");
+        return GERNE_EUSAGE;
+    }
     gerne_groups *groups;
     GN_TRY(gn_alloc(ctx, 1, sizeof *groups, "a table of groups", &groups));
     groups->classes = classes;

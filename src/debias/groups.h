@@ -4,6 +4,9 @@
 
 #include "base/memory.h"
 
+/* Classes times attributes: of any table, in memory or printed. */
+enum { GN_MAX_GROUPS = 1 << 20 };
+
 struct gerne_groups {
     gn_arena *arena; /* names */
     uint32_t classes, attributes;

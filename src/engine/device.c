@@ -50,8 +50,8 @@ static bool cpu_has_bf16(void)
 
 static gerne_status create(gerne_ctx *ctx, gn_device *device)
 {
-    GN_DNNL(ctx, dnnl_engine_create(&device->engine, dnnl_cpu, 0));
-    GN_DNNL(ctx, dnnl_stream_create(&device->stream, device->engine, dnnl_stream_in_order));
+    GN_DNNL(ctx, gn_guard_engine(&device->engine));
+    GN_DNNL(ctx, gn_guard_stream(&device->stream, device->engine));
     return gn_make_attributes(ctx, device);
 }
 
@@ -91,6 +91,29 @@ void gn_device_close(gn_device *device)
     if (device->engine)
         dnnl_engine_destroy(device->engine);
     gn_free(device);
+}
+
+void gn_device_enter(const gn_device *device)
+{
+    gn_restore_threads(device->threads);
+}
+
+int gn_threads_of_caller(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+void gn_restore_threads(int threads)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
 }
 
 int gn_device_threads(const gn_device *device)

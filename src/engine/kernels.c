@@ -14,29 +14,10 @@ void gn_maker_close(gn_maker *m)
     gn_free(m->made);
 }
 
-/* For kernels that work in memory of ours, with ReLU behind them or not. */
-static dnnl_status_t create_attributes(bool relu, dnnl_primitive_attr_t *out)
-{
-    dnnl_post_ops_t after = NULL;
-    dnnl_status_t s = dnnl_primitive_attr_create(out);
-    if (s == dnnl_success)
-        s = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-    if (s != dnnl_success || !relu)
-        return s;
-    s = dnnl_post_ops_create(&after);
-    if (s == dnnl_success)
-        s = dnnl_post_ops_append_eltwise(after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
-    if (s == dnnl_success)
-        s = dnnl_primitive_attr_set_post_ops(*out, after);
-    if (after)
-        dnnl_post_ops_destroy(after);
-    return s;
-}
-
 gerne_status gn_make_attributes(gerne_ctx *ctx, gn_device *device)
 {
-    GN_DNNL(ctx, create_attributes(false, &device->attributes[false]));
-    GN_DNNL(ctx, create_attributes(true, &device->attributes[true]));
+    GN_DNNL(ctx, gn_guard_attributes(&device->attributes[false], false));
+    GN_DNNL(ctx, gn_guard_attributes(&device->attributes[true], true));
     return GERNE_OK;
 }
 
@@ -86,9 +67,8 @@ static gerne_status make(gn_maker *m, const_dnnl_op_desc_t operation, bool relu,
                          const gn_kernel *forward, gn_kernel *kernel)
 {
     dnnl_primitive_desc_t pd;
-    dnnl_status_t s =
-        dnnl_primitive_desc_create(&pd, operation, m->device->attributes[relu], m->device->engine,
-                                   forward ? forward->primitive : NULL);
+    dnnl_status_t s = gn_guard_describe(&pd, operation, m->device->attributes[relu],
+                                        m->device->engine, forward ? forward->primitive : NULL);
     GN_TRY(gn_dnnl(m->ctx, s, "describing a kernel"));
     return keep(m, pd, kernel);
 }
@@ -290,9 +270,8 @@ gerne_status gn_make_reorder(gn_maker *m, const gn_description *from, const gn_d
     static const int arguments[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
     *out = (gn_kernel){.arguments = arguments};
     dnnl_primitive_desc_t pd;
-    dnnl_engine_t engine = m->device->engine;
-    dnnl_status_t s = dnnl_reorder_primitive_desc_create(
-        &pd, gn_to_dnnl(from), engine, gn_to_dnnl(to), engine, m->device->attributes[false]);
+    dnnl_status_t s = gn_guard_describe_reorder(&pd, gn_to_dnnl(from), gn_to_dnnl(to),
+                                                m->device->engine, m->device->attributes[false]);
     GN_TRY(gn_dnnl(m->ctx, s, "describing a reorder"));
     return keep(m, pd, out);
 }
@@ -316,7 +295,7 @@ gerne_status gn_primitive_new(gerne_ctx *ctx, gn_device *device, const gn_kernel
     p->device = device;
     p->kinds = kernel->arguments;
     gerne_status status =
-        gn_dnnl(ctx, dnnl_primitive_create(&p->handle, kernel->primitive), "creating a kernel");
+        gn_dnnl(ctx, gn_guard_create(&p->handle, kernel->primitive), "creating a kernel");
     if (status == GERNE_OK)
         *out = p;
     else
@@ -344,8 +323,8 @@ gerne_status gn_primitive_bind(gerne_ctx *ctx, gn_primitive *p, int index,
             return GERNE_OK;
         }
     dnnl_exec_arg_t *argument = &p->arguments[p->count];
-    GN_DNNL(ctx, dnnl_memory_create(&argument->memory, gn_to_dnnl(description), p->device->engine,
-                                    memory));
+    GN_DNNL(ctx,
+            gn_guard_memory(&argument->memory, gn_to_dnnl(description), p->device->engine, memory));
     argument->arg = kind;
     p->count++;
     return GERNE_OK;
@@ -353,22 +332,21 @@ gerne_status gn_primitive_bind(gerne_ctx *ctx, gn_primitive *p, int index,
 
 gerne_status gn_primitive_start(gerne_ctx *ctx, gn_primitive *p)
 {
-    return gn_dnnl(ctx,
-                   dnnl_primitive_execute(p->handle, p->device->stream, p->count, p->arguments),
+    return gn_dnnl(ctx, gn_guard_execute(p->handle, p->device->stream, p->count, p->arguments),
                    "running a kernel");
 }
 
 gerne_status gn_primitives_wait(gerne_ctx *ctx, gn_device *device)
 {
-    return gn_dnnl(ctx, dnnl_stream_wait(device->stream), "waiting for kernels");
+    return gn_dnnl(ctx, gn_guard_wait(device->stream), "waiting for kernels");
 }
 
 bool gn_multiply_small(int64_t rows, int64_t columns, int64_t inner, double scale, gn_matrix a,
                        gn_matrix b, gn_matrix result)
 {
-    return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', rows, columns, inner,
-                      (float)scale, a.numbers, a.stride, b.numbers, b.stride, 0, result.numbers,
-                      result.stride) == dnnl_success;
+    return gn_guard_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', rows, columns, inner,
+                          (float)scale, a.numbers, a.stride, b.numbers, b.stride, 0, result.numbers,
+                          result.stride) == dnnl_success;
 }
 
 static gerne_status convert(gn_maker *m, const gn_description *from, void *source,

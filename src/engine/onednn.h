@@ -4,6 +4,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
+#include "engine/guard.h"
 #include "engine/kernels.h"
 
 typedef struct gn_known_description gn_known_description;

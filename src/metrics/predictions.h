@@ -14,8 +14,8 @@
 #define GN_METRICS_PREDICTIONS_H
 
 #include "base/memory.h"
+#include "debias/groups.h"
 
-enum { GN_MAX_GROUPS = 1 << 20 }; /* classes times attributes */
 
 typedef struct gn_predictions {
     int32_t classes, attributes;

@@ -1,14 +1,14 @@
-/* convnet.c - shallow convolutional networks: those that DeNetDM trains beside a deep one. */
+/* convnet.c - shallow convolutional networks: one for small pictures, and those that DeNetDM trains
+ * beside a deep one. */
 #include "nn/model.h"
 
 #include <stdio.h>
 
 typedef enum pooling { NOT_POOLED, POOLED_LAST, POOLED_FIRST } pooling;
 
-/* A convolution without padding, normalisation and ReLU; 2x2 pooling after all or before the
- * normalisation. */
+/* A convolution, normalisation and ReLU; 2x2 pooling after all or before the normalisation. */
 typedef struct layer {
-    int64_t outputs, kernel;
+    int64_t outputs, kernel, stride, padding;
     pooling pooled;
 } layer;
 
@@ -21,8 +21,10 @@ static gn_value stack(gn_graph *graph, gn_value x, const layer *layers, size_t c
 {
     for (size_t i = 0; i < count; i++) {
         char name[GN_NAME_MAX];
-        const gn_convolution convolution = {
-            .outputs = layers[i].outputs, .kernel = layers[i].kernel, .stride = 1};
+        const gn_convolution convolution = {.outputs = layers[i].outputs,
+                                            .kernel = layers[i].kernel,
+                                            .stride = layers[i].stride,
+                                            .padding = layers[i].padding};
         snprintf(name, sizeof name, "conv%zu", i + 1);
         x = gn_convolve(graph, x, name, &convolution);
         if (layers[i].pooled == POOLED_FIRST)
@@ -60,20 +62,42 @@ static gerne_status settle4(gerne_ctx *ctx, gn_model_options *options, const gn_
     return check(ctx, options, shape, 42);
 }
 
+static gn_value convnet(gn_graph *graph, const gn_model_options *options, gn_value x)
+{
+    static const layer layers[] = {{24, 3, 1, 1, NOT_POOLED},
+                                   {48, 3, 2, 1, NOT_POOLED},
+                                   {64, 3, 2, 1, NOT_POOLED},
+                                   {64, 3, 2, 1, NOT_POOLED}};
+    (void)options;
+    return stack(graph, x, layers, sizeof layers / sizeof layers[0]);
+}
+
 static gn_value convnet3(gn_graph *graph, const gn_model_options *options, gn_value x)
 {
-    static const layer layers[] = {{32, 5, POOLED_LAST}, {64, 5, POOLED_LAST}, {64, 5, NOT_POOLED}};
+    static const layer layers[] = {
+        {32, 5, 1, 0, POOLED_LAST}, {64, 5, 1, 0, POOLED_LAST}, {64, 5, 1, 0, NOT_POOLED}};
     (void)options;
     return stack(graph, x, layers, sizeof layers / sizeof layers[0]);
 }
 
 static gn_value convnet4(gn_graph *graph, const gn_model_options *options, gn_value x)
 {
-    static const layer layers[] = {
-        {64, 7, POOLED_LAST}, {128, 3, POOLED_LAST}, {512, 3, POOLED_FIRST}, {512, 3, NOT_POOLED}};
+    static const layer layers[] = {{64, 7, 1, 0, POOLED_LAST},
+                                   {128, 3, 1, 0, POOLED_LAST},
+                                   {512, 3, 1, 0, POOLED_FIRST},
+                                   {512, 3, 1, 0, NOT_POOLED}};
     (void)options;
     return stack(graph, x, layers, sizeof layers / sizeof layers[0]);
 }
+
+const gn_architecture gn_convnet_architecture = {
+    .name = "convnet",
+    .summary =
+        "four 3x3 convolutions with BatchNorm, 64 features: for small pictures such as digits",
+    .wants_images = true,
+    .initialization = GN_INIT_UNIFORM,
+    .body = convnet,
+};
 
 const gn_architecture gn_convnet3_architecture = {
     .name = "convnet3",

@@ -7,7 +7,7 @@
 
 /* auto stands for any of them until the data is known. */
 #define MLP        "arch auto|mlp"
-#define NORMALIZED "arch auto|resnet18|resnet34|resnet50|resnet20|convnet3|convnet4"
+#define NORMALIZED "arch auto|resnet18|resnet34|resnet50|resnet20|convnet|convnet3|convnet4"
 #define PICTURES   NORMALIZED "|vit"
 #define BOTTLENECK "arch resnet50"
 #define STEMMED    "arch auto|resnet18|resnet34|resnet50"
@@ -88,17 +88,10 @@ gn_freeze gn_model_freeze(const gn_model_options *o)
 }
 
 const gn_architecture *const gn_architectures[] = {
-    &gn_linear_architecture,
-    &gn_mlp_architecture,
-    &gn_resnet18_architecture,
-    &gn_resnet34_architecture,
-    &gn_resnet50_architecture,
-    &gn_resnet20_architecture,
-    &gn_convnet3_architecture,
-    &gn_convnet4_architecture,
-    &gn_bert_architecture,
-    &gn_vit_architecture,
-    NULL,
+    &gn_linear_architecture,   &gn_mlp_architecture,      &gn_resnet18_architecture,
+    &gn_resnet34_architecture, &gn_resnet50_architecture, &gn_resnet20_architecture,
+    &gn_convnet_architecture,  &gn_convnet3_architecture, &gn_convnet4_architecture,
+    &gn_bert_architecture,     &gn_vit_architecture,      NULL,
 };
 
 gerne_status gn_architecture_find(gerne_ctx *ctx, const char *name, const gn_architecture **out)

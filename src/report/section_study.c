@@ -127,8 +127,10 @@ static void add_verdict(gn_page *page, const json_t *study)
     }
     gn_page_add(page, "<p class=\"verdict\">Best: ");
     add_settings(page, json_object_get(best, "settings"));
-    gn_page_add(page, "</p>\n<p class=\"lead\">%s %s on %s",
-                gn_show_percent(gn_json_real(best, "mean"), 1).text, metric ? metric : "",
+    gn_page_add(page, "</p>\n<p class=\"lead\">%s ",
+                gn_show_percent(gn_json_real(best, "mean"), 1).text);
+    gn_page_text(page, metric);
+    gn_page_add(page, " on %s",
                 split && strcmp(split, "test") == 0 ? "the test split" : "validation");
     double n = gn_json_real(best, "n");
     if (n > 1)

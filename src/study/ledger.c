@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/lock.h"
 #include "study/database.h"
 
@@ -165,8 +166,10 @@ static gerne_status open_ledger(gn_ledger *l, const char *dir, const char *kind,
     GN_TRY(gn_path_join(l->ctx, l->arena, dir, "ledger.sqlite", &path));
     l->lock_path_size = strlen(l->locks) + GN_TRIAL_ID + 1;
     GN_TRY(gn_arena_alloc(l->ctx, l->arena, l->lock_path_size, 1, &l->lock_path));
-    GN_TRY(gn_make_directory(l->ctx, trials));
-    GN_TRY(gn_make_directory(l->ctx, l->locks));
+    GN_TRY(gn_make_directory(l->ctx, dir));
+    GN_TRY(gn_folder_make_own(l->ctx, trials));
+    GN_TRY(gn_folder_make_own(l->ctx, l->locks));
+    GN_TRY(gn_path_check_file(l->ctx, path));
     GN_TRY(gn_database_open(l->ctx, path, &l->db));
     GN_TRY(gn_database_begin(&l->db));
     gerne_status status = check_whole(l);

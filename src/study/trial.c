@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/sha256.h"
 #include "study/result.h"
 #include "train/train.h"
@@ -181,6 +182,8 @@ gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_settings *b
 
 /* ---- running ---- */
 
+enum { RUN_LEVELS = 2 }; /* of directories: the run, and its errors */
+
 gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out, const char *cache,
                              gn_run_config **config)
 {
@@ -201,36 +204,11 @@ gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out, 
     return status;
 }
 
-static void remove_files(const char *path)
-{
-    DIR *folder = opendir(path);
-    if (!folder)
-        return;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
-}
-
-/* The trial's own directory, whose claim the caller holds: files, and the folder errors of files.
- */
-static void remove_run(gerne_ctx *ctx, const char *path)
-{
-    gn_text errors = {0};
-    if (gn_text_add(ctx, &errors, "%s/errors", path) == GERNE_OK) {
-        remove_files(errors.bytes);
-        rmdir(errors.bytes);
-    }
-    gn_text_free(&errors);
-    remove_files(path);
-    rmdir(path);
-}
-
 static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path, const char *cache,
                           json_t **results)
 {
     gn_run_config *config;
-    remove_run(ctx, path); /* of a process that was killed before it had written config.yaml */
+    gn_folder_remove(path, RUN_LEVELS); /* of a process that was killed before it had config.yaml */
     GN_TRY(gn_trial_config(ctx, yaml, path, cache, &config));
     gerne_status status = gn_train(ctx, config, NULL, results);
     gn_run_config_close(config);
@@ -240,6 +218,8 @@ static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path, co
 static gerne_status start_or_resume(gerne_ctx *ctx, const gn_claim *claim, const char *path,
                                     const char *config_path, const char *cache, json_t **results)
 {
+    /* A link in its place would have us write and remove elsewhere. */
+    GN_TRY(gn_folder_make_own(ctx, path));
     if (!gn_path_exists(config_path))
         return start(ctx, claim->config, path, cache, results);
     gerne_status status = gn_train_resume(ctx, path, NULL, results);
@@ -351,16 +331,21 @@ void gn_trial_prune(gerne_ctx *ctx, const char *dir, const char *id)
 {
     static const char *const large[] = {".safetensors", ".ckpt", NULL};
     gn_text path = {0};
-    DIR *folder = NULL;
-    if (gn_text_add(ctx, &path, "%s/trials/%s", dir, id) == GERNE_OK)
-        folder = opendir(path.bytes);
+    int folder = -1;
+    gerne_status status = gn_text_add(ctx, &path, "%s/trials/%s", dir, id);
+    if (status == GERNE_OK && gn_path_exists(path.bytes))
+        status = gn_folder_own(ctx, path.bytes, &folder);
     gn_text_free(&path);
-    if (!folder)
+    DIR *list = status == GERNE_OK && folder >= 0 ? fdopendir(folder) : NULL;
+    if (!list) {
+        if (folder >= 0)
+            close(folder);
         return;
-    for (struct dirent *entry; (entry = readdir(folder));) {
+    }
+    for (struct dirent *entry; (entry = readdir(list));) {
         const char *suffix = strrchr(entry->d_name, '.');
         if (suffix && is_any(suffix, large))
-            unlinkat(dirfd(folder), entry->d_name, 0);
+            gn_folder_remove_file(folder, entry->d_name);
     }
-    closedir(folder);
+    closedir(list);
 }

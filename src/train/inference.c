@@ -20,13 +20,19 @@ struct gn_inference {
     char *own, *all;       /* messages of ranks */
 };
 
+size_t gn_count_split(const gn_dataset *dataset, gn_split split)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->n; i++)
+        count += split == GN_SPLITS || dataset->split[i] == split;
+    return count;
+}
+
 gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
                                  gn_sample_list *out)
 {
     *out = (gn_sample_list){0};
-    size_t count = 0;
-    for (size_t i = 0; i < dataset->n; i++)
-        count += split == GN_SPLITS || dataset->split[i] == split;
+    size_t count = gn_count_split(dataset, split);
     GN_TRY(gn_alloc(ctx, count ? count : 1, sizeof *out->items, "a list of samples", &out->items));
     for (size_t i = 0; i < dataset->n; i++)
         if (split == GN_SPLITS || dataset->split[i] == split)

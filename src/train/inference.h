@@ -29,6 +29,7 @@ typedef struct gn_sample_list {
 } gn_sample_list;
 
 /* The samples of a split, or all of them with GN_SPLITS. Free the list afterwards. */
+size_t gn_count_split(const gn_dataset *dataset, gn_split split);
 GERNE_CHECKED gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset,
                                                gn_split split, gn_sample_list *out);
 void gn_sample_list_free(gn_sample_list *list);

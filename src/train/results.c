@@ -1,5 +1,6 @@
 /* results.c - the end of a run: both checkpoints judged, predictions.csv, results.json. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -101,6 +102,15 @@ static void add_options(json_t *object, const gn_method *m, const void *options)
             json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
 }
 
+/* What auto stood for takes the place of the option that was not given. */
+static void add_automatic(json_t *object, const gn_run *run)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_auto", run->method->automatic);
+    json_object_set_new(object, run->method->automatic, gn_json_number(run->automatic_value));
+    json_object_set_new(object, key, json_true());
+}
+
 static json_t *method_options_json(const gn_trainer *t)
 {
     const gn_run *run = &t->run;
@@ -113,6 +123,8 @@ static json_t *method_options_json(const gn_trainer *t)
         json_object_set_new(object, "plugin_sha256",
                             json_string(t->config->method_choice.plugin_sha256));
     add_options(object, run->method, t->config->method_options);
+    if (run->automatic)
+        add_automatic(object, run);
     add_options(object, t->config->estimator, t->config->estimator_options);
     return object;
 }
@@ -246,8 +258,12 @@ typedef struct ending {
 
 static gerne_status judge_all(gn_trainer *t, ending *e)
 {
+    gn_kept_head kept;
     gn_swap_average(t);
-    gerne_status status = judge(t, &e->predictions, &e->last);
+    gerne_status status = gn_refit_begin(t, &kept);
+    if (status == GERNE_OK)
+        status = judge(t, &e->predictions, &e->last);
+    gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
     GN_TRY(status);
     gn_snapshot_take(&e->present, t->now.networks[0]);
@@ -263,6 +279,19 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
     return status;
 }
 
+/* What is neither step nor inference is our own: drawing, metrics, logs, files. */
+static gerne_status log_end(gn_trainer *t)
+{
+    const gn_ranks_traffic traffic = gn_ranks_exchanged(gn_ranks_of(t->run.ctx));
+    GN_TRY(gn_runlog_event(t->record.log, "end",
+                           json_pack("{s:f,s:f,s:f,s:f,s:I}", "seconds",
+                                     gn_seconds() - t->record.started, "seconds_in_steps",
+                                     t->record.in_steps, "seconds_in_inference",
+                                     t->record.in_inference, "seconds_in_exchange", traffic.seconds,
+                                     "bytes_sent", (json_int_t)traffic.bytes)));
+    return t->record.log ? gn_runlog_sync(t->record.log, NULL) : GERNE_OK;
+}
+
 static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)
 {
     GN_TRY(gn_snapshot_new(t->run.ctx, t->now.networks[0], &e->present));
@@ -272,15 +301,10 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     GN_TRY(write_predictions(t, &e->predictions));
     if (gn_ranks_first(t->run.ctx))
         gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
-    const gn_ranks_traffic traffic = gn_ranks_exchanged(gn_ranks_of(t->run.ctx));
-    /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
-    GN_TRY(gn_runlog_event(t->record.log, "end",
-                           json_pack("{s:f,s:f,s:f,s:f,s:I}", "seconds",
-                                     gn_seconds() - t->record.started, "seconds_in_steps",
-                                     t->record.in_steps, "seconds_in_inference",
-                                     t->record.in_inference, "seconds_in_exchange", traffic.seconds,
-                                     "bytes_sent", (json_int_t)traffic.bytes)));
+    /* The checkpoint keeps the log up to here: a run that is killed between the two and resumed
+     * ends once. */
     GN_TRY(gn_save(t));
+    GN_TRY(log_end(t));
     GN_TRY(make_json(t, &e->best, &e->last, t->now.oracle.values ? &e->oracle : NULL, json));
     GN_TRY(write_json(t, *json));
     return report ? print_report(t, &e->best, &e->last, report) : GERNE_OK;

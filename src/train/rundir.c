@@ -10,8 +10,20 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "ranks/ranks.h"
 #include "train/train.h"
+
+/* What a killed process left half written is nothing. Closes the folder. */
+static bool is_empty(DIR *folder)
+{
+    bool empty = true;
+    for (struct dirent *entry; (entry = readdir(folder));)
+        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                          gn_is_temporary(entry->d_name));
+    closedir(folder);
+    return empty;
+}
 
 gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
 {
@@ -20,11 +32,7 @@ gerne_status gn_rundir_check_empty(gerne_ctx *ctx, const char *path)
         return GERNE_OK;
     if (!folder)
         return gn_fail_errno(ctx, GERNE_EUSAGE, "out: cannot use '%s'", path);
-    bool empty = true;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        empty = empty && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0);
-    closedir(folder);
-    if (empty)
+    if (is_empty(folder))
         return GERNE_OK;
     gn_fail(ctx, GERNE_EUSAGE, "out: '%s' exists and is not empty", path);
     gn_hint(ctx, "choose another --out, or resume it with 'gerne train --resume %s'", path);
@@ -64,6 +72,7 @@ gerne_status gn_rundir_start(gn_trainer *t)
     GN_TRY(
         gn_rundir_check_empty(ctx, t->directory.path)); /* another process may have been faster */
     t->directory.fresh = true;
+    gn_path_sweep(t->directory.path);
     GN_TRY(gn_path_of(t, "config.yaml", &path));
     gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
     if (status == GERNE_OK)
@@ -96,7 +105,7 @@ static void remove_file(const gn_trainer *t, const char *stem, const char *endin
 {
     char name[96];
     snprintf(name, sizeof name, "%s%s", stem, ending);
-    unlinkat(t->directory.lock, name, 0); /* most are not there */
+    gn_folder_remove_file(t->directory.lock, name); /* most are not there */
 }
 
 void gn_rundir_undo(gn_trainer *t, gerne_status why)
@@ -113,24 +122,12 @@ void gn_rundir_undo(gn_trainer *t, gerne_status why)
             remove_file(t, t->stages[s].table, ".ckpt");
         }
     if (t->directory.made)
-        rmdir(t->directory.path);
+        gn_folder_remove_empty(t->directory.path);
     gn_log(t->run.ctx, GERNE_LOG_INFO, "the run cannot be resumed: removed its files from '%s'",
            t->directory.path);
 }
 
 /* ---- resuming ---- */
-
-/* What a killed process had not finished writing. */
-void gn_rundir_sweep(const char *path)
-{
-    DIR *folder = opendir(path);
-    if (!folder)
-        return;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (strstr(entry->d_name, ".tmp-"))
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    closedir(folder);
-}
 
 static gerne_status differs(gn_trainer *t, const char *what, const char *before, const char *now)
 {
@@ -192,7 +189,14 @@ gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory, gn_settin
     if (gn_path_exists(path))
         return gn_settings_read(ctx, path, out);
     gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a run directory: it has no config.yaml", directory);
-    gn_hint(ctx, "give the directory that 'gerne train --out' wrote");
+    DIR *folder = opendir(directory);
+    if (folder && is_empty(folder))
+        gn_hint(ctx,
+                "it is empty, or was left by a run that was killed before it began: start the "
+                "run again with 'gerne train --out %s'",
+                directory);
+    else
+        gn_hint(ctx, "give the directory that 'gerne train --out' wrote");
     return GERNE_EUSAGE;
 }
 

@@ -22,9 +22,6 @@ GERNE_CHECKED gerne_status gn_rundir_start(gn_trainer *t);
 /* On ranks that do not write: GERNE_EIO when the directory of rank 0 is not there. */
 GERNE_CHECKED gerne_status gn_rundir_is_seen(gn_trainer *t);
 
-/* Removes the temporary files of a process that was killed; the caller holds the lock. */
-void gn_rundir_sweep(const char *path);
-
 /* Removes what a new run has written, and the directory if it made it, when the run cannot be
  * resumed: it failed before its first step, or its configuration turned out to be wrong. Otherwise,
  * and for a run that was resumed, does nothing. */

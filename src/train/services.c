@@ -294,11 +294,11 @@ gerne_status gn_run_model_width(gn_run *run, const gn_model_options *model, size
     return GERNE_OK;
 }
 
-gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, float *features)
+gerne_status gn_infer_list(gn_trainer *t, int i, const gn_sample_list *list, float *logits,
+                           float *features)
 {
-    gn_trainer *t = trainer_of(run);
+    gn_run *run = &t->run;
     gathered g = {logits, features, run->classes, gn_run_width(run, i), 0};
-    const gn_sample_list *list = &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL];
     const gn_inference_options options = {.threads = gn_device_threads(t->device)};
     gn_inference *inference = t->now.inference;
     if (i != 0)
@@ -309,6 +309,27 @@ gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, 
     gn_inference_gather_features(inference, false);
     if (i != 0)
         gn_inference_close(inference);
+    return status;
+}
+
+gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, float *features)
+{
+    gn_trainer *t = trainer_of(run);
+    return gn_infer_list(t, i, &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL], logits,
+                         features);
+}
+
+gerne_status gn_run_infer_part(gn_run *run, int i, gn_sample_set set, const uint32_t *places,
+                               size_t count, float *logits, float *features)
+{
+    gn_trainer *t = trainer_of(run);
+    const gn_sample_list *all = &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL];
+    gn_sample_list list = {.count = count};
+    GN_TRY(gn_alloc(run->ctx, count, sizeof *list.items, "a list of samples", &list.items));
+    for (size_t j = 0; j < count; j++)
+        list.items[j] = all->items[places[j]];
+    gerne_status status = gn_infer_list(t, i, &list, logits, features);
+    gn_sample_list_free(&list);
     return status;
 }
 

@@ -368,12 +368,23 @@ static gerne_status settle_stages(gn_trainer *t)
     return status;
 }
 
+static gerne_status settle_automatic(gn_trainer *t)
+{
+    const char *name = t->run.method->automatic;
+    char key[64];
+    snprintf(key, sizeof key, "method.%s", name ? name : "");
+    t->run.automatic = name && gn_config_origin(t->config->config, key) == GN_UNSET;
+    return GERNE_OK;
+}
+
 gerne_status gn_trainer_settle(gn_trainer *t)
 {
     gn_run *run = &t->run;
     const gn_run_config *c = t->config;
     run->method = c->method;
     run->options = c->method_options;
+    run->repairs = c->top.repair != GN_REPAIR_NONE;
+    GN_TRY(settle_automatic(t));
     GN_TRY(gn_arena_new(run->ctx, &t->arena));
     GN_TRY(gn_arena_new(run->ctx, &t->stage_arena));
     int threads = (int)c->top.threads;
@@ -389,6 +400,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(gn_settle_architecture(run->ctx, c, t->input.data));
     GN_TRY(settle_attributes(t));
     GN_TRY(check_estimator(t));
+    GN_TRY(gn_settle_repair(t));
     GN_TRY(take_labels(t));
     GN_TRY(take_validation_labels(t));
     GN_TRY(settle_sizes(t));

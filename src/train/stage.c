@@ -206,6 +206,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->c = 1;
     run->beta = (double)NAN;
     run->lr_scale = 1;
+    run->weight_decay = t->config->train.optimizer.weight_decay * run->stage->decay_factor;
     GN_TRY(gn_run_alloc(run, 1, owner->state_size ? owner->state_size : 1, &run->state));
     return owner->start ? owner->start(run) : GERNE_OK;
 }
@@ -219,6 +220,7 @@ gerne_status gn_stage_enter(gn_trainer *t)
     run->seed = seed_of(t, 0);
     run->pseudo = t->at.pseudo;
     GN_TRY(start_owner(t));
+    GN_TRY(gn_enter_repair(t));
     t->at.pseudo = run->pseudo;
     set_budget(t);
     GN_TRY(check_shares(t));
@@ -342,7 +344,7 @@ gerne_status gn_stage_run(gn_trainer *t)
 {
     double started = gn_seconds();
     int64_t first = t->at.step;
-    while (t->at.step < t->run.steps) {
+    while (t->at.step < t->run.steps && !gn_out_of_patience(t)) {
         gn_minibatch *batches;
         GN_TRY(gn_feed_next(t->now.feed, t->at.step, &batches));
         t->now.step_loss = (double)NAN;
@@ -371,5 +373,9 @@ gerne_status gn_stage_run(gn_trainer *t)
         }
         GN_TRY(status);
     }
+    if (t->at.step < t->run.steps)
+        gn_log(t->run.ctx, GERNE_LOG_INFO,
+               "stopped after step %lld of %lld: nothing better since step %lld (train.patience)",
+               (long long)t->at.step, (long long)t->run.steps, (long long)t->at.best.step);
     return GERNE_OK;
 }

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "data/corpus.h"
 #include "data/image.h"
 #include "train/rundir.h"
@@ -67,7 +69,7 @@ static gerne_status shrink(gerne_ctx *ctx, gn_scratch *scratch, gn_image *image)
 }
 
 static gerne_status write_picture(gerne_ctx *ctx, const gn_dataset *images, gn_scratch *scratch,
-                                  size_t row, const char *path)
+                                  size_t row, int folder, const char *path)
 {
     uint8_t *pixels;
     gn_text bytes = {0};
@@ -77,17 +79,17 @@ static gerne_status write_picture(gerne_ctx *ctx, const gn_dataset *images, gn_s
     GN_TRY(shrink(ctx, scratch, &image));
     gerne_status status = gn_png_encode(ctx, &image, &bytes);
     if (status == GERNE_OK)
-        status = gn_file_write(ctx, path, bytes.bytes, bytes.size);
+        status = gn_file_write_in(ctx, folder, path, bytes.bytes, bytes.size);
     gn_text_free(&bytes);
     return status;
 }
 
 /* The folder of the mistakes, without half-written files. */
-static gerne_status open_folder(gn_trainer *t, const char **folder)
+static gerne_status open_folder(gn_trainer *t, const char **path, int *folder)
 {
-    GN_TRY(gn_path_of(t, "errors", folder));
-    GN_TRY(gn_make_directory(t->run.ctx, *folder));
-    gn_rundir_sweep(*folder);
+    GN_TRY(gn_path_of(t, "errors", path));
+    GN_TRY(gn_folder_own(t->run.ctx, *path, folder));
+    gn_folder_sweep(*folder, NULL);
     return GERNE_OK;
 }
 
@@ -111,14 +113,16 @@ static gerne_status write_pictures(gn_trainer *t, const gn_dataset *images, cons
                                    const mistake *list, size_t count)
 {
     gn_scratch scratch = {0};
-    const char *folder, *path;
-    GN_TRY(open_folder(t, &folder));
+    const char *errors, *path;
+    int folder;
+    GN_TRY(open_folder(t, &errors, &folder));
     gerne_status status = GERNE_OK;
     for (size_t i = 0; i < count && status == GERNE_OK; i++) {
-        status = path_of(t, folder, p, &list[i], "png", &path);
+        status = path_of(t, errors, p, &list[i], "png", &path);
         if (status == GERNE_OK)
-            status = write_picture(t->run.ctx, images, &scratch, row_of(t, &list[i]), path);
+            status = write_picture(t->run.ctx, images, &scratch, row_of(t, &list[i]), folder, path);
     }
+    close(folder);
     gn_scratch_free(&scratch);
     return status;
 }
@@ -130,7 +134,8 @@ typedef struct quotes {
     const gn_predictions *predictions;
     const mistake *list;
     size_t count;
-    const char *folder;
+    const char *errors;
+    int folder;
 } quotes;
 
 static gerne_status write_quote(gerne_ctx *ctx, void *user, size_t row, const char *text)
@@ -144,8 +149,8 @@ static gerne_status write_quote(gerne_ctx *ctx, void *user, size_t row, const ch
         snprintf(start, sizeof start, "%s", text);
         if (strlen(text) >= sizeof start)
             gn_mend_end(start);
-        GN_TRY(path_of(q->t, q->folder, q->predictions, &q->list[i], "txt", &path));
-        GN_TRY(gn_file_write(ctx, path, start, strlen(start)));
+        GN_TRY(path_of(q->t, q->errors, q->predictions, &q->list[i], "txt", &path));
+        GN_TRY(gn_file_write_in(ctx, q->folder, path, start, strlen(start)));
     }
     return GERNE_OK;
 }
@@ -161,7 +166,7 @@ static gerne_status write_texts(gn_trainer *t, const gn_dataset *texts, const gn
 {
     quotes q = {.t = t, .predictions = p, .list = list, .count = count};
     uint32_t rows[PICTURES];
-    GN_TRY(open_folder(t, &q.folder));
+    GN_TRY(open_folder(t, &q.errors, &q.folder));
     for (size_t i = 0; i < count; i++)
         rows[i] = (uint32_t)row_of(t, &list[i]);
     qsort(rows, count, sizeof rows[0], by_row);
@@ -169,7 +174,10 @@ static gerne_status write_texts(gn_trainer *t, const gn_dataset *texts, const gn
     for (size_t i = 0; i < count; i++)
         if (!i || rows[i] != rows[i - 1])
             rows[distinct++] = rows[i];
-    return gn_corpus_quote(t->run.ctx, texts->corpus, rows, distinct, write_quote, &q);
+    gerne_status status =
+        gn_corpus_quote(t->run.ctx, texts->corpus, rows, distinct, write_quote, &q);
+    close(q.folder);
+    return status;
 }
 
 /* Behind a frozen body the samples are features: what they came from is opened again. */

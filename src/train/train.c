@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "ranks/ranks.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
@@ -95,6 +96,7 @@ void gn_trainer_close(gn_trainer *t)
         gn_free(t->tables[i].values);
     for (int s = 0; s < GN_SPLITS; s++)
         gn_sample_list_free(&t->input.samples[s]);
+    gn_sample_list_free(&t->input.repair);
     gerne_groups_close(t->input.groups);
     gerne_groups_close(t->input.val_groups);
     for (int i = 0; i < GN_NETWORKS_MAX; i++)
@@ -154,23 +156,56 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
     return status;
 }
 
-/* A finished run: its results as they are. */
-static gerne_status show_finished(gn_trainer *t, gn_text *report, json_t **results)
+static bool has(gn_trainer *t, const char *name)
+{
+    const char *path;
+    return gn_path_of(t, name, &path) == GERNE_OK && gn_path_exists(path);
+}
+
+/* results.json where the run has finished; *json stays NULL where it has not: the file is missing
+ * or damaged, or the weights are missing and the checkpoint they can be made from is there. */
+static gerne_status read_finished(gn_trainer *t, json_t **json)
 {
     const char *path;
     gn_text text = {0};
-    GN_TRY(gn_path_of(t, "results.json", &path));
-    gn_log(t->run.ctx, GERNE_LOG_INFO, "'%s' is finished: nothing to do", t->directory.path);
-    gerne_status status = GERNE_OK;
-    if (results) {
-        status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
-        if (status == GERNE_OK)
-            status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, results);
+    *json = NULL;
+    if (!has(t, "results.json"))
+        return GERNE_OK;
+    if (!has(t, "best.safetensors") && has(t, "last.ckpt")) {
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "best.safetensors is missing: making it again");
+        return GERNE_OK;
     }
-    if (status == GERNE_OK && report)
-        status = gn_text_add(t->run.ctx, report, "'%s' is finished; its results are in %s\n",
-                             t->directory.path, path);
+    GN_TRY(gn_path_of(t, "results.json", &path));
+    gerne_status status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
+    if (status == GERNE_OK)
+        status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, json);
     gn_text_free(&text);
+    bool whole = status == GERNE_OK && json_is_object(json_object_get(*json, "splits"));
+    if (status != GERNE_OK && status != GERNE_EDATA)
+        return status;
+    if (!whole) {
+        gn_log(t->run.ctx, GERNE_LOG_WARNING, "'%s' is damaged: making it again", path);
+        json_decref(*json);
+        *json = NULL;
+    }
+    return GERNE_OK;
+}
+
+/* A finished run: its results as they are. The trials of a study lose their weights when they do
+ * not rank first. */
+static gerne_status show_finished(gn_trainer *t, json_t *json, gn_text *report, json_t **results)
+{
+    bool weights = has(t, "best.safetensors");
+    const char *state = weights ? "is finished" : "has its results, but not its weights";
+    gn_log(t->run.ctx, GERNE_LOG_INFO, "'%s' %s: nothing to do", t->directory.path, state);
+    gerne_status status = GERNE_OK;
+    if (report)
+        status = gn_text_add(t->run.ctx, report, "'%s' %s; the results are in %s/results.json\n",
+                             t->directory.path, state, t->directory.path);
+    if (results && status == GERNE_OK)
+        *results = json;
+    else
+        json_decref(json);
     return status;
 }
 
@@ -200,31 +235,29 @@ static gerne_status lock_directory(gn_trainer *t)
     if (!gn_ranks_first(t->run.ctx))
         return GERNE_OK;
     GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
-    gn_rundir_sweep(t->directory.path);
+    gn_path_sweep(t->directory.path);
     return GERNE_OK;
 }
 
 /* Rank 0 looks, and tells the others. */
-static gerne_status ended(gn_trainer *t, const char *name, const char **path, bool *has)
-{
-    GN_TRY(gn_path_of(t, name, path));
-    *has = gn_path_exists(*path);
-    return gn_ranks_broadcast(t->run.ctx, has, sizeof *has);
-}
-
 static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
 {
     const char *path;
     gn_arena *arena;
-    bool has;
+    bool ended, first = gn_ranks_first(t->run.ctx);
+    json_t *json = NULL;
     GN_TRY(gn_ranks_agree(t->run.ctx, lock_directory(t)));
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
-    GN_TRY(ended(t, "results.json", &path, &has));
-    if (has)
-        return show_finished(t, report, results);
-    GN_TRY(ended(t, GN_DIVERGED_FILE, &path, &has));
-    if (has)
+    GN_TRY(gn_ranks_agree(t->run.ctx, first ? read_finished(t, &json) : GERNE_OK));
+    ended = json != NULL;
+    GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
+    if (ended)
+        return first ? show_finished(t, json, report, results) : GERNE_OK;
+    GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
+    ended = gn_path_exists(path);
+    GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
+    if (ended)
         return show_diverged(t, path);
     gn_arena_close(arena);
     t->arena = NULL;

@@ -71,6 +71,8 @@ typedef struct gn_run_input {
         *frozen; /* of frozen layers: data are their features, networks what trains; or NULL */
     float scale[GN_CHANNELS], shift[GN_CHANNELS]; /* of the pixels behind those features */
     gn_sample_list samples[GN_SPLITS];
+    gn_sample_list repair;  /* what the head is fitted to by the option repair */
+    int32_t *repair_groups; /* [its samples] */
     int32_t *y, *a, *true_a;
     uint64_t *train_counts;            /* of the true groups */
     gerne_groups *groups, *val_groups; /* of the training and the validation split */
@@ -184,9 +186,30 @@ GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predict
 /* The evaluation after a step: logs, and takes a snapshot when it is the best so far. */
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
 bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
+bool gn_out_of_patience(const gn_trainer *t);              /* train.patience, in the last stage */
 /* The kept checkpoint of this stage goes into network 0, and into the others where they are kept.
  */
 void gn_load_kept(gn_trainer *t);
+
+/* refit.c: heads that are fitted for an evaluation, by the method's hook refit or by the option
+ * repair. Between begin and end network 0 has such a head, where there is one; end puts back its
+ * own, and sets *status when that fails. */
+typedef struct gn_kept_head {
+    gn_arena *arena; /* NULL: the head is its own */
+    float *weights, *bias;
+} gn_kept_head;
+
+GERNE_CHECKED gerne_status gn_refit_begin(gn_trainer *t, gn_kept_head *kept);
+void gn_refit_end(gn_trainer *t, gn_kept_head *kept, gerne_status *status);
+/* Option repair, before the labels of the training split are taken: what the head is fitted to, and
+ * what of the validation split is left to judge it. */
+GERNE_CHECKED gerne_status gn_settle_repair(gn_trainer *t);
+/* In a new stage: which samples are judged. */
+GERNE_CHECKED gerne_status gn_enter_repair(gn_trainer *t);
+
+/* services.c: network i over any samples; logits and features may be NULL. */
+GERNE_CHECKED gerne_status gn_infer_list(gn_trainer *t, int i, const gn_sample_list *list,
+                                         float *logits, float *features);
 
 /* average.c: train.average, the mean weights of network 0 */
 void gn_update_average(gn_trainer *t); /* after a step, before it is counted */

@@ -64,11 +64,47 @@ static void a_stop_is_said_in_a_sentence(void **state)
     gerne_ctx_close(ctx);
 }
 
+static void test_visible(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    static const struct {
+        const char *text, *message, *output;
+    } cases[] = {
+        {"plain \xc3\xa9\t.", "plain \xc3\xa9\t.", "plain \xc3\xa9\t."},
+        {"a\nb", "a\\x0ab", "a\nb"},
+        {"\x1b]0;x\x07", "\\x1b]0;x\\x07", "\\x1b]0;x\\x07"},
+        {"\r\x7f", "\\x0d\\x7f", "\\x0d\\x7f"},
+        {"\xc2\x9b"
+         "31m",
+         "\\u{009b}31m", "\\u{009b}31m"}, /* CSI as one character */
+        {"\x9b"
+         "31m",
+         "\\x9b31m", "\\x9b31m"}, /* and as one byte */
+        {"a\xe2\x80\xae"
+         "b",
+         "a\\u{202e}b", "a\\u{202e}b"},
+        {"", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        gn_text text = {0};
+        size_t size = strlen(cases[i].text);
+        assert_ok(ctx, gn_text_add_visible(ctx, &text, cases[i].text, size, false));
+        assert_string_equal(text.bytes, cases[i].message);
+        gn_text_clear(&text);
+        assert_ok(ctx, gn_text_add_visible(ctx, &text, cases[i].text, size, true));
+        assert_string_equal(text.bytes, cases[i].output);
+        gn_text_free(&text);
+    }
+    gerne_ctx_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(widths_count_characters),
         cmocka_unit_test(cells_are_filled_and_cut),
+        cmocka_unit_test(test_visible),
         cmocka_unit_test(a_stop_is_said_in_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ FILES = {}  # path -> bytes
 LOG = []  # (path, Range header)
 BREAK_AFTER = {}  # path -> bytes after which the connection closes, once
 NO_RANGES = set()
+UNASKED = set()  # paths answered with 206 whatever was asked
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -42,8 +43,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if start and start >= len(body):
             self.send_error(416)
             return
-        self.send_response(206 if start else 200)
-        if start:
+        partial = start or self.path in UNASKED
+        self.send_response(206 if partial else 200)
+        if partial:
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
         self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
@@ -137,6 +139,82 @@ class Fetch(unittest.TestCase):
             f.write(body)
         self.fetch(BASE + "/done.bin", "--sha256", sha(body))
         self.assertEqual(self.here("done.bin"), body)
+
+    def test_part_without_checksum(self):
+        """Nothing tells whether the two halves are of one file."""
+        body = FILES["/other.bin"] = os.urandom(50000)
+        os.mkdir(self.out)
+        with open(os.path.join(self.out, "other.bin.part"), "wb") as f:
+            f.write(bytes(10000))
+        self.fetch(BASE + "/other.bin")
+        self.assertEqual(self.here("other.bin"), body)
+        BREAK_AFTER["/other.bin"] = 20000
+        self.fetch(BASE + "/other.bin", code=1)
+        self.assertEqual(os.listdir(self.out), ["other.bin"])
+
+    def test_part_that_was_not_asked_for(self):
+        FILES["/half.bin"] = os.urandom(5000)
+        UNASKED.add("/half.bin")
+        result = self.fetch(BASE + "/half.bin", code=1)
+        self.assertIn("a part of", result.stderr)
+        self.assertEqual(os.listdir(self.out), [])
+
+    def test_linked_part(self):
+        body = FILES["/linked.bin"] = os.urandom(5000)
+        os.mkdir(self.out)
+        precious = os.path.join(self.folder.name, "precious")
+        with open(precious, "wb") as f:
+            f.write(b"kept")
+        os.symlink(precious, os.path.join(self.out, "linked.bin.part"))
+        result = self.fetch(BASE + "/linked.bin", "--sha256", sha(body), code=1)
+        self.assertIn("is a symbolic link", result.stderr)
+        os.rename(os.path.join(self.out, "linked.bin.part"), os.path.join(self.out, "linked.bin"))
+        result = self.fetch(BASE + "/linked.bin", "--sha256", sha(body), code=1)
+        self.assertIn("is a symbolic link", result.stderr)
+        with open(precious, "rb") as f:
+            self.assertEqual(f.read(), b"kept")
+
+    def test_no_program_is_started(self):
+        """libarchive would have lrzip, grzip, lzop and others decompress for it."""
+        bin = os.path.join(self.folder.name, "bin")
+        os.mkdir(bin)
+        witness = os.path.join(self.folder.name, "started")
+        for name in ["lrzip", "grzip", "lzop", "gzip", "bzip2", "xz", "zstd", "lz4", "uudecode"]:
+            path = os.path.join(bin, name)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(f"#!/bin/sh\necho {name} >> {witness}\n")
+            os.chmod(path, 0o755)
+        before = os.environ["PATH"]
+        os.environ["PATH"] = bin + os.pathsep + before
+        self.addCleanup(os.environ.__setitem__, "PATH", before)
+        for name, magic in [
+            ("lrzip", b"LRZI\x00\x06"), ("grzip", b"GRZipII\x00\x02\x04:)"),
+            ("lzop", b"\x89LZO\x00\r\n\x1a\n"), ("zstd", b"\x28\xb5\x2f\xfd"),
+        ]:  # fmt: skip
+            FILES[f"/{name}.tar.gz"] = magic + bytes(2000)
+            result = self.fetch(f"{BASE}/{name}.tar.gz", code=1)
+            self.assertIn("cannot be unpacked", result.stderr)
+        self.assertFalse(os.path.exists(witness))
+
+    def test_half_an_archive_leaves_nothing(self):
+        file = tarfile.REGTYPE
+        FILES["/late.tar.gz"] = tar([("a/b.txt", b"one", file), ("../evil.txt", b"x", file)])
+        self.fetch(BASE + "/late.tar.gz", code=1)
+        self.assertEqual(os.listdir(self.out), ["late.tar.gz"])
+        os.mkdir(os.path.join(self.out, ".unpacking"))  # of a process that was killed
+        os.mkdir(os.path.join(self.out, "a"))
+        with open(os.path.join(self.out, "a", "mine.txt"), "wb") as f:
+            f.write(b"mine")
+        FILES["/whole.tar.gz"] = tar([("a/b.txt", b"one", file)])
+        self.fetch(BASE + "/whole.tar.gz")
+        self.assertEqual(self.here("a/b.txt") + self.here("a/mine.txt"), b"onemine")
+        self.assertEqual(sorted(os.listdir(self.out)), ["a", "late.tar.gz", "whole.tar.gz"])
+        outside = os.path.join(self.folder.name, "outside")
+        os.mkdir(outside)
+        os.symlink(outside, os.path.join(self.out, "c"))
+        FILES["/through.tar.gz"] = tar([("c/d.txt", b"x", file)])
+        self.assertIn("where it should go", self.fetch(BASE + "/through.tar.gz", code=1).stderr)
+        self.assertEqual(os.listdir(outside), [])
 
     def test_lie(self):
         FILES["/lie.bin"] = b"something else"

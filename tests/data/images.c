@@ -506,14 +506,57 @@ static void test_fingerprint(void **state)
     gerne_ctx_close(ctx);
 }
 
+/* A progressive picture of 8 x 8 grey pixels whose scans, all the same, are a few bytes each. */
+static size_t make_scans(unsigned char *out, size_t scans)
+{
+    static const unsigned char frame[] = {0xff, 0xc2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0};
+    static const unsigned char codes[] = {0xff, 0xc4, 0, 20, 0, 1, 0, 0, 0, 0, 0,
+                                          0,    0,    0, 0,  0, 0, 0, 0, 0, 0, 0};
+    static const unsigned char scan[] = {0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0, 0x7f};
+    static const unsigned char start[] = {0xff, 0xd8, 0xff, 0xdb, 0, 67, 0}, end[] = {0xff, 0xd9};
+    size_t size = 0;
+#define ADD(bytes) (memcpy(out + size, bytes, sizeof bytes), size += sizeof bytes)
+    ADD(start);
+    memset(out + size, 1, 64);
+    size += 64;
+    ADD(frame);
+    ADD(codes);
+    for (size_t i = 0; i < scans; i++)
+        ADD(scan);
+    ADD(end);
+#undef ADD
+    return size;
+}
+
+static void test_scans_are_bounded(void **state)
+{
+    (void)state;
+    static unsigned char bytes[32768];
+    gerne_ctx *ctx = test_ctx();
+    gn_scratch scratch = {0};
+    gn_image image;
+    assert_ok(ctx, gn_image_decode(ctx, &scratch, "few", bytes, make_scans(bytes, 20), &image));
+    assert_int_equal(image.height * image.width, 64);
+    assert_fails(ctx, GERNE_EDATA, "'many' is a JPEG of more than 100 scans",
+                 gn_image_decode(ctx, &scratch, "many", bytes, make_scans(bytes, 1500), &image));
+    gn_scratch_free(&scratch);
+    gerne_ctx_close(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metadata),      cmocka_unit_test(test_bad_metadata),
-        cmocka_unit_test(test_skipping),      cmocka_unit_test(test_folders),
-        cmocka_unit_test(test_dfa_names),     cmocka_unit_test(test_celeba),
-        cmocka_unit_test(test_preset),        cmocka_unit_test(test_batches_come_in_order),
-        cmocka_unit_test(test_vanished_file), cmocka_unit_test(test_augmentation),
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_bad_metadata),
+        cmocka_unit_test(test_skipping),
+        cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_dfa_names),
+        cmocka_unit_test(test_celeba),
+        cmocka_unit_test(test_preset),
+        cmocka_unit_test(test_batches_come_in_order),
+        cmocka_unit_test(test_vanished_file),
+        cmocka_unit_test(test_augmentation),
+        cmocka_unit_test(test_scans_are_bounded),
         cmocka_unit_test(test_fingerprint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

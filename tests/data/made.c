@@ -137,10 +137,10 @@ static void test_dfa_counts(void **state)
 }
 
 /* Made on the fly or in memory, in whatever order: the same bytes. */
-static void check_streamed(gerne_ctx *ctx, gn_data_options options, size_t step)
+static void check_streamed(gerne_ctx *ctx, gn_data_options options, const char *limit, size_t step)
 {
     gn_dataset *cached = test_dataset(ctx, &options);
-    options.memory_limit = "20K";
+    options.memory_limit = limit;
     gn_dataset *streamed = test_dataset(ctx, &options);
     assert_true(gn_dataset_in_memory(cached));
     assert_false(gn_dataset_in_memory(streamed));
@@ -171,12 +171,12 @@ static void test_streaming_gives_the_same(void **state)
     char *dir = test_directory();
     gn_data_options options = test_options(ctx, GN_DATA_SYNTHETIC);
     options.n = 200;
-    check_streamed(ctx, options, 7);
+    check_streamed(ctx, options, "20K", 7);
     test_write_mnist(ctx, dir, 4000, 1000);
     options = test_options(ctx, GN_DATA_CMNIST);
     options.dir = dir;
     options.val = 100;
-    check_streamed(ctx, options, 101);
+    check_streamed(ctx, options, "100K", 101);
     test_write_cifar(ctx, dir, 40);
     options = test_options(ctx, GN_DATA_CCIFAR10);
     options.dir = dir;
@@ -186,7 +186,7 @@ static void test_streaming_gives_the_same(void **state)
     static const char *const lists[] = {"type0", "type1", "dfa"};
     for (int i = 0; i < 3; i++) {
         options.corruptions = lists[i];
-        check_streamed(ctx, options, 3);
+        check_streamed(ctx, options, "20K", 3);
     }
     test_remove_directory(dir);
     gerne_ctx_close(ctx);
@@ -230,7 +230,8 @@ static void test_bad_mnist(void **state)
                  gn_dataset_open(ctx, &options, &data));
     unsigned char huge[16] = {0, 0, 8, 3, 0xff, 0xff, 0xff, 0xff, 0, 0, 15, 0, 0, 0, 15, 0};
     test_write(ctx, images, huge, sizeof huge);
-    assert_fails(ctx, GERNE_EDATA, "which is too large", gn_dataset_open(ctx, &options, &data));
+    assert_fails(ctx, GERNE_EUSAGE, "more than data.memory_limit leaves",
+                 gn_dataset_open(ctx, &options, &data));
     static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\3garbage";
     test_write(ctx, images, gzip, sizeof gzip);
     assert_fails(ctx, GERNE_EDATA, "cannot be decompressed", gn_dataset_open(ctx, &options, &data));

@@ -30,6 +30,7 @@ TRAINED = {
     "linear": ("rows", ["--model.arch", "linear", "--data.standardize", "true"]),
     "mlp": ("rows", ["--model.hidden", "7,5", "--data.standardize", "true"]),
     "mlp-pixels": ("images", ["--model.hidden", "9"]),
+    "convnet": ("images", ["--model.arch", "convnet"]),
     "convnet3": ("images", ["--model.arch", "convnet3"]),
     "resnet20": ("images", ["--model.arch", "resnet20"]),
     "copies": ("images", ["--model.arch", "resnet20", "--model.copies", "2"]),

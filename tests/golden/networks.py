@@ -145,14 +145,15 @@ class ResNet(torch.nn.Module):
 
 
 class ConvNet(torch.nn.Module):
-    """Convolutions without padding, with BatchNorm, ReLU and 2x2 pooling; of these the pooling may come
-    first."""
+    """Convolutions with BatchNorm, ReLU and 2x2 pooling; of these the pooling may come first. Without
+    strides there is no padding, with them the padding keeps a side of stride 1."""
 
-    def __init__(self, layers):
+    def __init__(self, layers, strides=None):
         super().__init__()
         self.pooled, inputs = [p for _, _, p in layers], 3
         for i, (outputs, kernel, _) in enumerate(layers):
-            self.add_module(f"conv{i + 1}", torch.nn.Conv2d(inputs, outputs, kernel, bias=False))
+            stride, padding = (strides[i], kernel // 2) if strides else (1, 0)
+            self.add_module(f"conv{i + 1}", torch.nn.Conv2d(inputs, outputs, kernel, stride, padding, bias=False))
             self.add_module(f"bn{i + 1}", torch.nn.BatchNorm2d(outputs))
             inputs = outputs
         self.fc = torch.nn.Linear(inputs, 10)
@@ -167,6 +168,7 @@ class ConvNet(torch.nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
+CONVNET = ((24, 3, None), (48, 3, None), (64, 3, None), (64, 3, None))
 CONVNET3 = ((32, 5, "last"), (64, 5, "last"), (64, 5, None))
 CONVNET4 = ((64, 7, "last"), (128, 3, "last"), (512, 3, "first"), (512, 3, None))
 
@@ -214,6 +216,7 @@ NETWORKS = {
     "resnet50": (lambda: ResNet(Bottleneck, (3, 4, 6, 3)), 64, 8, "bn3.weight"),
     "resnet50-v1": (lambda: ResNet(BottleneckV1, (3, 4, 6, 3)), 64, 8, "bn3.weight"),
     "resnet20": (lambda: ResNet(Basic, (3, 3, 3), 16, "cifar", Padding), 32, 8, None),
+    "convnet": (lambda: ConvNet(CONVNET, (1, 2, 2, 2)), 28, 8, None),
     "convnet3": (lambda: ConvNet(CONVNET3), 32, 8, None),
     "convnet4": (lambda: ConvNet(CONVNET4), 48, 8, None),
 }

@@ -41,6 +41,7 @@ static const setup setups[] = {
     {"resnet50", "resnet50", 64, 8, .last_norm = "bn3.weight"},
     {"resnet50-v1", "resnet50", 64, 8, .variant = GN_V1, .last_norm = "bn3.weight"},
     {"resnet20", "resnet20", 32, 8, .plain = false},
+    {"convnet", "convnet", 28, 8, .plain = false},
     {"convnet3", "convnet3", 32, 8, .plain = false},
     {"convnet4", "convnet4", 48, 8, .plain = false},
 };

@@ -162,7 +162,9 @@ def spoil(file):
     html = html.replace("<main>", "<main><div style=\"width:3000px\">wide</div><svg class=\"plot\"/>"
                         "<svg class=\"plot\" viewBox=\"0 0 100 100\"><text x=\"20\" y=\"50\">one</text>"
                         "<text x=\"22\" y=\"50\">two</text><text x=\"300\" y=\"9\">out</text></svg>"
-                        "<script>throw new Error('thrown')</script>", 1)
+                        "<script>window.faults.push('foreign')</script>", 1)
+    # before the policy, which keeps the other one from running
+    html = html.replace("<head>", "<head><script>throw new Error('thrown')</script>", 1)
     spoilt = file.with_name("spoilt.html")
     spoilt.write_text(html, encoding="utf-8")
     return spoilt
@@ -206,6 +208,8 @@ def main(program, keep):
         complaints += [f"the spoilt page passes: {words}" for words in
                        ("overflows to 3", "thrown", "undrawn", "'out'", "one | two")
                        if words not in found]
+        if "foreign" in found:
+            complaints.append("a script that is not the report's ran")
         if keep:
             shutil.copytree(scratch, keep, dirs_exist_ok=True)
     finally:

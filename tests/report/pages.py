@@ -1,4 +1,6 @@
 """Reports as files: well-formed, self-contained, small, honest about what is missing: pages.py PROGRAM."""
+import base64
+import hashlib
 import json
 import os
 import re
@@ -53,6 +55,26 @@ class Balance(HTMLParser):
     def handle_data(self, data):
         if not {"style", "script"} & set(self.open):
             self.text.append(data)
+
+
+MARKUP = "<img src=x onerror=alert(1)>"
+
+
+def marked(value):
+    """The same with markup for every text, and as a key."""
+    if isinstance(value, str):
+        return MARKUP
+    if isinstance(value, list):
+        return [marked(item) for item in value]
+    if isinstance(value, dict):
+        return {**{key: marked(item) for key, item in value.items()}, MARKUP: MARKUP}
+    return value
+
+
+def hostile(document):
+    """(key, the document with its value marked), for every key: others may need theirs."""
+    for key in document:
+        yield key, {**document, key: marked(document[key])}
 
 
 def gerne(*arguments, cwd=None):
@@ -312,6 +334,35 @@ class Pages(unittest.TestCase):
         self.assertNotIn(b"<i>", re.sub(rb"<span[^>]*><i>", b"", raw)) # our own are in spans
         self.assertIn("<script>alert(1)</script>", self.said(page))
         self.assertIn("<b>&", self.said(page))
+
+    def test_every_text_of_a_study_is_escaped(self):
+        study = make_study(self.dir / "study")
+        for name, whole in hostile(json.loads((study / "study.json").read_text())):
+            (study / "study.json").write_text(json.dumps(whole))
+            self.assertNotIn(b"<img src=x", self.report(study)[1], name)
+
+    def test_every_text_of_a_run_is_escaped(self):
+        run = make_run(self.dir / "run", SHAPES, COLOURS, steps=3)
+        for name, whole in hostile(json.loads((run / "results.json").read_text())):
+            kept = (run / "results.json").read_text()
+            (run / "results.json").write_text(json.dumps(whole))
+            if gerne("report", run).returncode == 0: # it may be refused
+                self.assertNotIn(b"<img src=x", self.report(run)[1], name)
+            (run / "results.json").write_text(kept)
+        events = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        for key in {key for event in events for key in event}:
+            lines = [json.dumps({**e, key: marked(e[key])} if key in e else e) for e in events]
+            (run / "log.jsonl").write_text("\n".join(lines) + "\n")
+            self.assertNotIn(b"<img src=x", self.report(run)[1], key)
+
+    def test_a_policy_forbids_all_but_our_script(self):
+        _, raw = self.report(make_run(self.dir / "run", SHAPES, COLOURS))
+        script = re.search(rb"<script>(.*?)</script>", raw, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(script).digest()).decode()
+        policy = re.search(rb'http-equiv="Content-Security-Policy" content="([^"]*)"', raw)[1].decode()
+        self.assertIn(f"script-src 'sha256-{digest}'", policy)
+        self.assertIn("default-src 'none'", policy)
+        self.assertLess(raw.index(b"Content-Security-Policy"), raw.index(b"<title>"))
 
     def test_many_groups_stay_small(self):
         run = make_run(self.dir / "digits", DIGITS, DIGITS, steps=64)

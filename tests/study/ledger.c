@@ -214,7 +214,7 @@ static void places_that_cannot_be_written(void **state)
                  gn_ledger_open(f->ctx, path, "tune", description, &l));
     snprintf(path, sizeof path, "%s/ledger.sqlite", f->dir);
     assert_int_equal(mkdir(path, 0777), 0);
-    assert_fails(f->ctx, GERNE_EIO, "cannot open or make",
+    assert_fails(f->ctx, GERNE_EIO, "it is a directory, not a regular file",
                  gn_ledger_open(f->ctx, f->dir, "tune", description, &l));
 }
 

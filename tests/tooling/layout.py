@@ -46,6 +46,8 @@ BAD = [
     ("src/nn/a.c", 'void f(void) { fprintf(stderr, "x"); }\n', "stderr: only src/cli"),
     ("src/nn/a.c", 'void f(void) { fputs("x", stdout); }\n', "stdout: only src/cli"),
     ("src/nn/a.c", "void *f(void) { return malloc(1); }\n", "malloc: the heap"),
+    ("src/nn/a.c", "int f(void) { return unlink(\"a\"); }\n", "unlink: files are written by src/base"),
+    ("src/nn/a.c", "int f(void) { return open(\"a\", O_CREAT); }\n", "O_CREAT: files are written"),
     ("src/train/a.c", "void *f(void) { return dlopen(p, 1); }\n", "dlopen: only src/train/plugin.c"),
     ("src/cli/a.c", "void *f(void) { return dlsym (p, q); }\n", "dlsym: only src/train/plugin.c"),
 ] + [

@@ -1,0 +1,70 @@
+/* folder.h - directories held open while something is done in them, so that nothing that is put in
+ * their way leads elsewhere.
+ *
+ * What the user named may be a link, and is followed. What lies inside, this program made: a
+ * symbolic link there is somebody else's work, is never followed for writing or removing, and is
+ * an error. */
+#ifndef GN_BASE_FOLDER_H
+#define GN_BASE_FOLDER_H
+
+#include "base/memory.h"
+
+enum { GN_TEMPORARY_NAME = 256 };
+
+/* Opens the directory that holds path ("." for a bare name); *name points into path. The caller
+ * closes it. */
+GERNE_CHECKED gerne_status gn_folder_of(gerne_ctx *ctx, const char *path, int *folder,
+                                        const char **name);
+
+/* Opens a directory of ours, made if need be; its parent has to exist. GERNE_EIO when it is a link.
+ * The caller closes it. */
+GERNE_CHECKED gerne_status gn_folder_own(gerne_ctx *ctx, const char *path, int *folder);
+
+/* The same, closed again. */
+GERNE_CHECKED gerne_status gn_folder_make_own(gerne_ctx *ctx, const char *path);
+
+/* GERNE_EIO when name is there and not a regular file; path is for the message. */
+GERNE_CHECKED gerne_status gn_folder_check_file(gerne_ctx *ctx, int folder, const char *name,
+                                                const char *path);
+/* The same of a path. */
+GERNE_CHECKED gerne_status gn_path_check_file(gerne_ctx *ctx, const char *path);
+
+/* Opens a regular file for writing, made if need be, never through a link; flags are added to
+ * those of open. The caller closes it. */
+GERNE_CHECKED gerne_status gn_folder_open_file(gerne_ctx *ctx, const char *path, int flags,
+                                               int *file);
+
+/* Removes what path names: a directory with what is inside down to so many levels of directories,
+ * a link as such. A missing one is fine; what cannot be removed stays. */
+void gn_folder_remove(const char *path, int levels);
+
+/* Removes a directory if it is empty. */
+void gn_folder_remove_empty(const char *path);
+
+/* Removes a file, or the link of that name, from an open directory; a missing one is fine. */
+void gn_folder_remove_file(int folder, const char *name);
+
+/* Renames; GERNE_EIO when to is there. */
+GERNE_CHECKED gerne_status gn_path_move(gerne_ctx *ctx, const char *from, const char *to);
+
+/* Renames a file over path, which may be there as a regular file. */
+GERNE_CHECKED gerne_status gn_path_replace(gerne_ctx *ctx, const char *from, const char *path);
+
+/* Moves everything in from into to. Directories that are in both are merged, files replaced;
+ * anything else in the way is GERNE_EIO. */
+GERNE_CHECKED gerne_status gn_folder_merge(gerne_ctx *ctx, const char *from, const char *to);
+
+/* ---- temporary names ---- */
+
+/* A name beside name that nobody can foresee. */
+GERNE_CHECKED gerne_status gn_temporary_name(gerne_ctx *ctx, const char *name,
+                                             char out[GN_TEMPORARY_NAME]);
+bool gn_is_temporary(const char *name);
+
+/* Removes the temporary files of processes that were killed: those of name (NULL: of all names)
+ * that no living process holds. */
+void gn_folder_sweep(int folder, const char *name);
+/* The same of all names in the directory path. */
+void gn_path_sweep(const char *path);
+
+#endif
