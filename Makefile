@@ -50,6 +50,9 @@ deb: all ## pack Debian packages into dist/
 	@cd $(BUILD) && cpack -B $(CURDIR)/$(BUILD)/packages > packages.log 2>&1 || (cat packages.log; exit 1)
 	@mkdir -p dist && mv $(BUILD)/packages/*.deb dist && ls dist/*.deb
 
+check-packages: deb ## install the packages in a clean root (mmdebstrap) and use them there
+	@scripts/check-packages
+
 dist: ## pack the source of the last commit into dist/, reproducibly
 	@scripts/make-dist
 
@@ -57,7 +60,7 @@ clean: ## remove the builds
 	@rm -rf build build-* compile_commands.json
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 	@echo "SAN=address builds with ASan+UBSan, CC=clang with clang, DEV=1 makes warnings errors."
 
-.PHONY: all configure deps demo test quick check valgrind torture docs bench install deb dist clean help
+.PHONY: all configure deps demo test quick check valgrind torture docs bench install deb check-packages dist clean help

@@ -56,3 +56,18 @@ target_link_libraries(gerne_dependencies INTERFACE ${CMAKE_DL_LIBS})
 # Headers alone.
 find_path(RANDOM123_INCLUDE Random123/philox.h REQUIRED)
 target_include_directories(gerne_dependencies SYSTEM INTERFACE ${RANDOM123_INCLUDE})
+
+# More than one process. Only the program uses MPI; the library has the interface (src/ranks). Another
+# MPI than the default one: -DMPI_C_COMPILER=mpicc.mpich
+set(GERNE_MPI AUTO CACHE STRING "Train on several processes with MPI: AUTO (where it is installed), ON or OFF")
+if(NOT GERNE_MPI STREQUAL "OFF")
+    find_package(MPI QUIET COMPONENTS C)
+    if(GERNE_MPI STREQUAL "ON" AND NOT MPI_C_FOUND)
+        message(FATAL_ERROR "GERNE_MPI is ON, but there is no MPI: install libopenmpi-dev or libmpich-dev")
+    endif()
+endif()
+if(MPI_C_FOUND)
+    message(STATUS "MPI: ${MPI_C_LIBRARIES}")
+else()
+    message(STATUS "MPI: none; the program runs in one process")
+endif()

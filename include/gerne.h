@@ -579,6 +579,11 @@ typedef struct gerne_export_options {
     bool fp16;               /* store half-precision weights */
     bool features;           /* the ONNX file also gives what the body does */
     bool overwrite;          /* existing files; by default they are refused */
+    /* Of a sample, for weights without metadata that do not tell it (those of ResNets): 3, height
+     * and width of images, the number of features, or the most tokens of a text. NULL: what the
+     * weights or samples that the model has predicted for tell. */
+    const int64_t *shape;
+    size_t shape_count;
 } gerne_export_options;
 
 GERNE_API GERNE_CHECKED gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,

@@ -23,6 +23,7 @@ from .errors import (
 from .groups import Groups, audit, bounds
 from .metrics import compare, evaluate, table
 from .model import Model, Predictions, load
+from .pseudo import pseudo_groups, pseudo_quality
 from .sampler import Batch, Sampler
 from .training import resume, train
 
@@ -34,7 +35,8 @@ __all__ = [
     "Batch", "Classifier", "Config", "DataError", "Dataset", "Diverged", "FileError", "GerneError",
     "Groups", "InternalError", "Interrupted", "LibraryError", "Model", "NothingFound",
     "OutOfMemory", "Predictions", "Sampler", "Unsupported", "UsageError", "__version__", "audit",
-    "bounds", "compare", "evaluate", "library_path", "load", "resume", "table", "torch", "train",
+    "bounds", "compare", "evaluate", "library_path", "load", "pseudo_groups", "pseudo_quality",
+    "resume", "table", "torch", "train",
 ]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Optional, Sequence, Sized, Tuple
+from typing import Any, List, Optional, Sequence, Sized, Tuple
 
 import numpy as np
 
@@ -113,6 +113,19 @@ def as_int(value: Any, what: str, low: int = 0, high: int = 2 ** 64 - 1) -> int:
     if not low <= value <= high:
         raise UsageError(f"{what} = {value} is outside [{low}, {high}]")
     return int(value)
+
+
+def as_list(values: Any, what: str) -> List[Any]:
+    """The items of a list, tuple or array.
+
+    >>> as_list(3, "shape")
+    Traceback (most recent call last):
+    gerne.errors.UsageError: shape is a int, expected a list
+    """
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, (Sequence, np.ndarray)) \
+            or as_array(values, what).ndim != 1:
+        raise UsageError(f"{what} is a {type(values).__name__}, expected a list")
+    return list(values)
 
 
 def as_real(value: Any, what: str) -> float:

@@ -12,8 +12,10 @@ import numpy as np
 
 from ._arrays import as_array
 from ._labels import as_labels
+from ._library import load_openmp
 from .errors import UsageError
 
+load_openmp()
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.exceptions import NotFittedError

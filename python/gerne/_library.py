@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import threading
+from contextlib import contextmanager
 from ctypes import (
     CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint,
     c_uint32, c_uint64, c_void_p,
@@ -68,11 +69,19 @@ class ExportOptions(Structure):
     """gerne_export_options"""
 
     _fields_ = [("size", c_size_t), ("onnx", c_char_p), ("safetensors", c_char_p),
-                ("fp16", c_bool), ("features", c_bool), ("overwrite", c_bool)]
+                ("fp16", c_bool), ("features", c_bool), ("overwrite", c_bool),
+                ("shape", c_void_p), ("shape_count", c_size_t)]
+
+
+class PseudoQuality(Structure):
+    """gerne_pseudo_quality"""
+
+    _fields_ = [("t", c_double), ("hard", c_uint64), ("precision", c_double), ("recall", c_double)]
 
 
 LOG_FN = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 PROGRESS_FN = CFUNCTYPE(c_int, c_void_p, POINTER(Progress))
+FETCH_FN = CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p)
 
 _HANDLE = c_void_p  # an opaque pointer
 _OUT = POINTER(c_void_p)  # where a call puts a handle or a text
@@ -113,6 +122,11 @@ PROTOTYPES: Dict[str, Tuple[Optional[type], Tuple[type, ...]]] = {
     "batch_weights": (c_void_p, (_HANDLE,)),
     "batch_biased_weights": (c_void_p, (_HANDLE,)),
     "batch_less_biased_weights": (c_void_p, (_HANDLE,)),
+    "pseudo_new": (_STATUS, (_HANDLE, c_void_p, c_void_p, c_size_t, c_uint32, _OUT)),
+    "pseudo_close": (None, (_HANDLE,)),
+    "pseudo_assign": (_STATUS, (_HANDLE, _HANDLE, c_double, c_bool, c_void_p)),
+    "pseudo_judge": (_STATUS, (_HANDLE, _HANDLE, c_void_p, c_uint32, c_void_p, c_size_t, c_bool,
+                               c_void_p)),
     "audit": (_STATUS, (_HANDLE, _HANDLE, c_int, _OUT)),
     "evaluate": (_STATUS, (_HANDLE, POINTER(Predicted), c_void_p, c_int, _OUT)),
     "compare": (_STATUS, (_HANDLE, POINTER(Predicted), POINTER(Predicted), c_uint64, c_int, _OUT)),
@@ -210,18 +224,33 @@ def candidates() -> Iterator[str]:
     yield f"/usr/local/lib/{NAME}"
 
 
-def _open(path: str) -> ctypes.CDLL:
-    """Loads a library. libgomp, which may come with it, reads its variables now: threads that
+@contextmanager
+def _short_waits() -> Iterator[None]:
+    """libgomp reads its variables when it is loaded, by whatever library comes first: threads that
     spin only briefly are many times faster on a busy machine."""
     variable = "GOMP_SPINCOUNT"
     ours = variable not in os.environ and "OMP_WAIT_POLICY" not in os.environ
     if ours:
         os.environ[variable] = "1000"
     try:
-        return ctypes.CDLL(path)
+        yield
     finally:
         if ours:
             del os.environ[variable]
+
+
+def load_openmp() -> None:
+    """Loads libgomp, if there is one, before scikit-learn does so with waits of its own."""
+    with _short_waits():
+        try:
+            ctypes.CDLL("libgomp.so.1")
+        except OSError:
+            pass
+
+
+def _open(path: str) -> ctypes.CDLL:
+    with _short_waits():
+        return ctypes.CDLL(path)
 
 
 def _check_version(cdll: ctypes.CDLL, path: str) -> None:

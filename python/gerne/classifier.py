@@ -25,6 +25,7 @@ __all__ = ["Classifier"]
 
 _LEAST_STEPS = 1000  # when epochs is None
 _EVALUATIONS = 20
+_SMALLEST_BATCH, _LARGEST_BATCH, _STEPS_OF_EPOCH = 128, 1024, 200  # when batch_size is None
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
@@ -40,8 +41,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
     hidden : widths of hidden layers; () is a linear classifier.
     c, beta : GERNE's, None: the library's defaults; t : attributes unknown, fraction of each class
         that becomes its minority.
-    optimizer, lr, weight_decay, batch_size : of the training; batch_size is that of all classes.
+    optimizer, lr, weight_decay, batch_size : of the training; batch_size is that of all classes,
+        None: a 200th of the training samples, as a power of 2 from 128 to 1024.
     epochs : length of the training; None: 20, and more on small data.
+    patience : early stopping: evaluations (one an epoch) in a row without a better metric after
+        which training ends; None: never.
     validation_fraction : share of each group that is held out of training to select the checkpoint,
         unless fit gets a validation set; 0 selects on the training samples themselves.
     metric : what selects the checkpoint, None: "gba" (mean accuracy of the groups).
@@ -72,7 +76,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
                  hidden: Sequence[int] = (), *, c: Optional[float] = None,
                  beta: Optional[float] = None, t: Optional[float] = None,
                  optimizer: str = "adam", lr: float = 0.001, weight_decay: float = 0.0,
-                 batch_size: int = 128, epochs: Optional[float] = None,
+                 batch_size: Optional[int] = None, epochs: Optional[float] = None,
+                 patience: Optional[int] = None,
                  validation_fraction: float = 0.1, metric: Optional[str] = None,
                  standardize: bool = True, threads: Optional[int] = None,
                  random_state: Any = None, options: Optional[Dict[str, Any]] = None,
@@ -88,6 +93,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self.weight_decay = weight_decay
         self.batch_size = batch_size
         self.epochs = epochs
+        self.patience = patience
         self.validation_fraction = validation_fraction
         self.metric = metric
         self.standardize = standardize
@@ -137,7 +143,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _settings(self, n: int, seed: int) -> Dict[str, Any]:
         """The configuration of a run on n training samples."""
-        batch = min(as_int(self.batch_size, "batch_size", 1), n)
+        batch = self._batch(n)
         hidden = self._widths()
         settings: Dict[str, Any] = {
             "method.name": self.method, "method.attributes": self.attributes,
@@ -145,10 +151,14 @@ class Classifier(ClassifierMixin, BaseEstimator):
             "model.arch": "mlp" if hidden else "linear", "model.hidden": hidden or None,
             "train.optimizer": self.optimizer, "train.lr": self.lr,
             "train.weight_decay": self.weight_decay, "train.batch": batch,
+            "train.patience": self.patience,
             "data.standardize": bool(self.standardize), "select.metric": self.metric,
             "seed": seed, "threads": self.threads,
         }
         settings.update(self._length(n, batch))
+        for key, value in settings.items():
+            if isinstance(value, dict):  # which a configuration takes for a section
+                raise UsageError(f"{key.split('.')[-1]} is a dict, expected a value")
         if self.options is not None and not isinstance(self.options, dict):
             raise UsageError(f"options is a {type(self.options).__name__}, expected a dict")
         settings.update(self.options or {})
@@ -160,6 +170,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
             return []
         hidden: List[Any] = [self.hidden] if np.ndim(self.hidden) == 0 else [*self.hidden]
         return [as_int(width, "a width of hidden", 1) for width in hidden]
+
+    def _batch(self, n: int) -> int:
+        """Samples per batch; large data affords large ones, which are faster."""
+        if self.batch_size is not None:
+            return min(as_int(self.batch_size, "batch_size", 1), n)
+        power = 2 ** round(np.log2(n / _STEPS_OF_EPOCH))
+        return int(min(n, _LARGEST_BATCH, max(_SMALLEST_BATCH, power)))
 
     def _length(self, n: int, batch: int) -> Dict[str, Any]:
         """Epochs, or on small data a number of steps."""

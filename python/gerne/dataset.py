@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, List, Optional, Sequence
+from typing import Any, Callable, ContextManager, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ._arrays import address, as_array, as_numbers, copy_out, same_length, text_array
+from ._arrays import (
+    address, as_array, as_int, as_list, as_numbers, copy_out, same_length, text_array,
+)
 from ._calls import Handle, call_document, call_handle, names_of
+from ._fetch import Fetch, raised
 from ._labels import Labels
 from ._library import Arrays, library
 from .config import Config, ConfigSource
@@ -68,12 +71,18 @@ class Dataset(Handle):
 
     _kind = "Dataset"
     _closer = "dataset_close"
+    _fetch: Optional[Fetch] = None
 
     def __init__(self, x: Any, y: Any = None, a: Any = None, split: Any = None, *,
                  classes: Optional[Sequence[Any]] = None,
                  attributes: Optional[Sequence[Any]] = None) -> None:
         arrays = Arrays(size=ctypes.sizeof(Arrays))
-        kept: List[Any] = [_samples(x, arrays)]
+        self._make(arrays, _samples(x, arrays), y, a, split, classes, attributes)
+
+    def _make(self, arrays: Arrays, samples: Any, y: Any, a: Any, split: Any,
+              classes: Optional[Sequence[Any]], attributes: Optional[Sequence[Any]]) -> None:
+        """From samples that arrays describe already, and labels."""
+        kept: List[Any] = [samples]
         n = arrays.n
         splits = _as_splits(split, n)
         arrays.split = address(splits)
@@ -90,6 +99,45 @@ class Dataset(Handle):
             kept += [labels, names]
         self._kept = (kept, splits, arrays)
         super().__init__(call_handle("dataset_from_arrays", ctypes.byref(arrays)))
+
+    @classmethod
+    def from_function(cls, fetch: Callable[[int], Any], n: int, y: Any = None, a: Any = None,
+                      split: Any = None, *, dimension: Optional[int] = None,
+                      size: Optional[Tuple[int, int]] = None,
+                      classes: Optional[Sequence[Any]] = None,
+                      attributes: Optional[Sequence[Any]] = None) -> "Dataset":
+        """Samples that stay with the caller: fetch(i) returns the features of sample i (dimension
+        numbers) or, with size=(height, width), its pixels [height][width][3], dtype uint8.
+
+        fetch is called in any order, from several threads, perhaps more than once for a sample, and
+        has to return the same each time. Features are fetched once; pixels beyond
+        data.memory_limit, once an epoch. What it raises, train and predict raise.
+
+        >>> import numpy as np, gerne
+        >>> data = gerne.Dataset.from_function(lambda i: np.full(3, i), 4, y=[0, 1, 0, 1],
+        ...                                    dimension=3)
+        >>> data
+        <gerne.Dataset: 4 train, 0 val, 0 test, 2 classes>
+        """
+        if not callable(fetch):
+            raise UsageError(f"fetch is a {type(fetch).__name__}, expected a function")
+        if (dimension is None) == (size is None):
+            raise UsageError("one of dimension (features) and size (pixels) is required")
+        arrays = Arrays(size=ctypes.sizeof(Arrays), n=as_int(n, "n", 1, 2 ** 32 - 2))
+        if size is None:
+            arrays.dimension = as_int(dimension, "dimension", 1, 2 ** 24)
+            source = Fetch(fetch, (arrays.dimension,), np.float32)
+        else:
+            sides = [as_int(side, "a side of size", 1, 2 ** 14) for side in as_list(size, "size")]
+            if len(sides) != 2:
+                raise UsageError(f"size has {len(sides)} numbers, expected height and width")
+            arrays.height, arrays.width = sides
+            source = Fetch(fetch, (*sides, 3), np.uint8)
+        arrays.fetch = ctypes.cast(source.function, ctypes.c_void_p)
+        dataset = cls.__new__(cls)
+        dataset._fetch = source
+        dataset._make(arrays, source, y, a, split, classes, attributes)
+        return dataset
 
     @classmethod
     def open(cls, config: ConfigSource = None, **settings: Any) -> "Dataset":
@@ -165,6 +213,11 @@ class Dataset(Handle):
             return "<gerne.Dataset, closed>"
         counts = ", ".join(f"{self.count(s)} {s}" for s in SPLITS[:3])
         return f"<gerne.Dataset: {counts}, {len(self.class_names)} classes>"
+
+
+def fetching(dataset: Optional[Dataset]) -> ContextManager[None]:
+    """While the library reads samples: what a function of the caller raises is raised."""
+    return raised(dataset._fetch if dataset is not None else None)
 
 
 def _samples(x: Any, arrays: Arrays) -> Any:

@@ -4,18 +4,18 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import address, as_text, copy_out
+from ._arrays import address, as_int, as_list, as_text, copy_out
 from ._calls import (
     JSON, TEXT, Handle, all_used, call_handle, call_json, context, interruptible, names_of,
     take_text,
 )
 from ._library import ExportOptions, Tensor, library
 from .config import Config, ConfigSource
-from .dataset import Dataset, split_number
+from .dataset import Dataset, fetching, split_number
 from .errors import UsageError
 from .metrics import as_frame
 
@@ -110,7 +110,7 @@ class Model(Handle):
         dataset, number = _data(x, split)
         ctx, out = context(), ctypes.c_void_p()
         flags = _WITH_FEATURES if features else 0
-        with all_used(model=self, dataset=dataset) as used:
+        with all_used(model=self, dataset=dataset) as used, fetching(dataset):
             ctx.check(interruptible(lambda: ctx.library.model_predict(
                 ctx.pointer, used["model"], used["dataset"], number, flags, ctypes.byref(out))))
         try:
@@ -154,7 +154,7 @@ class Model(Handle):
             raise UsageError("there are labels, but no samples")
         dataset, number = _data(x, split, y, a)
         ctx, out = context(), ctypes.c_void_p()
-        with all_used(model=self, dataset=dataset) as used:
+        with all_used(model=self, dataset=dataset) as used, fetching(dataset):
             ctx.check(interruptible(lambda: ctx.library.model_evaluate(
                 ctx.pointer, used["model"], used["dataset"], number, None, TEXT if text else JSON,
                 ctypes.byref(out))))
@@ -184,14 +184,20 @@ class Model(Handle):
         return {name: torch.from_numpy(values) for name, values in self.tensors().items()}
 
     def export(self, *, onnx: Optional[PathLike] = None, safetensors: Optional[PathLike] = None,
-               fp16: bool = False, features: bool = False, overwrite: bool = False) -> None:
+               fp16: bool = False, features: bool = False, overwrite: bool = False,
+               shape: Optional[Sequence[int]] = None) -> None:
         """Writes files for other programs, as `gerne export` does: onnx is the network from samples
         to probabilities, safetensors the weights with the names of PyTorch's libraries. features
-        makes what the body gives an output of the ONNX file."""
+        makes what the body gives an output of the ONNX file. shape is that of a sample, such as
+        (3, 224, 224), for weights without metadata that do not tell it."""
+        dims = None if shape is None else np.array(
+            [as_int(side, "a side of shape", 1, 2 ** 24) for side in as_list(shape, "shape")],
+            dtype=np.int64)
         options = ExportOptions(
             size=ctypes.sizeof(ExportOptions), fp16=bool(fp16), features=bool(features),
             overwrite=bool(overwrite), onnx=None if onnx is None else as_text(onnx, "onnx"),
-            safetensors=None if safetensors is None else as_text(safetensors, "safetensors"))
+            safetensors=None if safetensors is None else as_text(safetensors, "safetensors"),
+            shape=address(dims), shape_count=0 if dims is None else len(dims))
         ctx = context()
         with self.used() as pointer:
             ctx.check(ctx.library.model_export(ctx.pointer, pointer, ctypes.byref(options)))

@@ -9,7 +9,7 @@ from typing import Any, Dict, Optional, Union
 from ._arrays import as_text
 from ._calls import JSON, all_used, context, interruptible, take_text
 from .config import Config, ConfigSource
-from .dataset import Dataset
+from .dataset import Dataset, fetching
 from .errors import UsageError
 from .progress import ProgressChoice, shown
 
@@ -53,7 +53,8 @@ def train(config: ConfigSource = None, dataset: Optional[Dataset] = None, *,
     ('gerne', True)
     """
     check_dataset(dataset)
-    with Config(config, **settings) as made, all_used(config=made, dataset=dataset) as used:
+    with Config(config, **settings) as made, all_used(config=made, dataset=dataset) as used, \
+            fetching(dataset):
         return _run("train", used["config"], used["dataset"], progress)
 
 
@@ -64,5 +65,5 @@ def resume(directory: Union[str, "os.PathLike[str]"], dataset: Optional[Dataset]
     """
     check_dataset(dataset)
     path = as_text(directory, "directory")
-    with all_used(dataset=dataset) as used:
+    with all_used(dataset=dataset) as used, fetching(dataset):
         return _run("resume", path, used["dataset"], progress)

@@ -33,10 +33,8 @@ gerne_status gerne_model_open(gerne_ctx *ctx, const char *path, const gerne_conf
     *out = NULL;
     GN_NEEDS(ctx, path);
     GN_TRY(gn_alloc(ctx, 1, sizeof *model, "a model", &model));
-    if (pthread_mutex_init(&model->lock, NULL) != 0) {
-        gn_free(model);
-        return gn_fail(ctx, GERNE_ENOMEM, "cannot make a lock for a model");
-    }
+    pthread_mutex_init(&model->lock, NULL); /* cannot fail with default attributes */
+    pthread_mutex_init(&model->idle_lock, NULL);
     gerne_status status = open_model(ctx, path, config, model);
     if (status != GERNE_OK)
         gerne_model_close(model);
@@ -49,9 +47,12 @@ void gerne_model_close(gerne_model *model)
 {
     if (!model)
         return;
+    for (size_t i = 0; i < model->idle_count; i++)
+        gn_predictor_close(model->idle[i]);
     gn_trained_model_close(model->model);
     gn_config_close(model->config);
     pthread_mutex_destroy(&model->lock);
+    pthread_mutex_destroy(&model->idle_lock);
     gn_free(model);
 }
 
@@ -101,6 +102,18 @@ gerne_status gerne_model_metadata(gerne_ctx *ctx, const gerne_model *model, char
 
 /* ---- files for others ---- */
 
+static gerne_status check_shape(gerne_ctx *ctx, const gerne_export_options *given)
+{
+    enum { SIDE_MAX = 1 << 24 };
+    if (!given->shape != !given->shape_count)
+        return gn_fail(ctx, GERNE_EUSAGE, "shape and shape_count go together");
+    for (size_t i = 0; i < given->shape_count; i++)
+        if (given->shape[i] < 1 || given->shape[i] > SIDE_MAX)
+            return gn_fail(ctx, GERNE_EUSAGE, "shape[%zu] is %lld, outside 1..%d", i,
+                           (long long)given->shape[i], SIDE_MAX);
+    return GERNE_OK;
+}
+
 gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
                                 const gerne_export_options *options)
 {
@@ -117,9 +130,13 @@ gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
     files.precision = given.fp16 ? GN_EXPORT_FP16 : GN_EXPORT_FP32;
     files.features = given.features;
     files.overwrite = given.overwrite;
+    GN_TRY(check_shape(ctx, &given));
+    files.shape = (gn_ints){given.shape, given.shape_count};
+    int threads = gn_threads_of_caller();
     pthread_mutex_lock(&model->lock);
     gerne_status status = gn_export(ctx, model->model, &files, NULL);
     pthread_mutex_unlock(&model->lock);
+    gn_restore_threads(threads);
     return status;
 }
 

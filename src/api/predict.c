@@ -1,44 +1,10 @@
 /* predict.c - what a gerne_model says about samples, and how right it is. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "api/evaluate.h"
-#include "api/handles.h"
 #include "api/model.h"
 #include "train/judge.h"
-
-/* ---- data and predictor ---- */
-
-static gerne_status open_both(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
-                              gn_split split, gn_model_data *data, gn_predictor **predictor)
-{
-    if (dataset)
-        GN_TRY(gn_trained_model_other_data(ctx, model->model, &dataset->options, split, data));
-    else
-        GN_TRY(gn_trained_model_data(ctx, model->model, split, data));
-    gerne_status status = gn_predictor_new(ctx, model->model, data, predictor);
-    if (status != GERNE_OK)
-        gn_model_data_close(data);
-    return status;
-}
-
-gerne_status gn_model_use(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
-                          gerne_split split, gn_model_data *data, gn_predictor **predictor)
-{
-    gn_split which;
-    *data = (gn_model_data){0};
-    *predictor = NULL;
-    GN_TRY(gn_take_split(ctx, split, &which));
-    if (atomic_load(&model->complete))
-        return open_both(ctx, model, dataset, which, data, predictor);
-    pthread_mutex_lock(&model->lock);
-    gerne_status status = open_both(ctx, model, dataset, which, data, predictor);
-    if (status == GERNE_OK)
-        atomic_store(&model->complete, true);
-    pthread_mutex_unlock(&model->lock);
-    return status;
-}
 
 /* ---- predictions ---- */
 
@@ -82,8 +48,7 @@ static gerne_status collect(void *user, const gn_inferred *inferred)
 gerne_status gerne_model_predict(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *dataset,
                                  gerne_split split, unsigned flags, gerne_predictions **out)
 {
-    gn_model_data data;
-    gn_predictor *predictor;
+    gn_model_use use;
     gerne_predictions *predictions = NULL;
     GN_NEEDS(ctx, ctx);
     GN_NEEDS(ctx, out);
@@ -91,16 +56,16 @@ gerne_status gerne_model_predict(gerne_ctx *ctx, gerne_model *model, const gerne
     GN_NEEDS(ctx, model);
     if (flags & ~(unsigned)GERNE_WITH_FEATURES)
         return gn_fail(ctx, GERNE_EUSAGE, "unknown flags 0x%x", flags);
-    GN_TRY(gn_model_use(ctx, model, dataset, split, &data, &predictor));
-    gerne_status status = gn_alloc(ctx, 1, sizeof *predictions, "predictions", &predictions);
+    gerne_status status = gn_model_use_start(ctx, model, dataset, split, &use);
+    if (status == GERNE_OK)
+        status = gn_alloc(ctx, 1, sizeof *predictions, "predictions", &predictions);
     if (status == GERNE_OK) {
-        collector c = {ctx, data.dataset, flags & GERNE_WITH_FEATURES, predictions};
+        collector c = {ctx, use.data.dataset, flags & GERNE_WITH_FEATURES, predictions};
         gn_predictions_init(&predictions->predictions, (int32_t)gerne_model_classes(model), 1,
                             true);
-        status = gn_predictor_run(predictor, "predict", collect, &c);
+        status = gn_predictor_run(use.predictor, "predict", collect, &c);
     }
-    gn_predictor_close(predictor);
-    gn_model_data_close(&data);
+    gn_model_use_end(model, status, &use);
     if (status != GERNE_OK)
         gerne_predictions_close(predictions);
     else
@@ -171,20 +136,19 @@ gerne_status gerne_model_evaluate(gerne_ctx *ctx, gerne_model *model, const gern
                                   gerne_split split, gerne_metrics *metrics, gerne_form form,
                                   char **out)
 {
-    gn_model_data data;
-    gn_predictor *predictor;
+    gn_model_use use;
     gn_judgement judgement = {0};
     if (out)
         *out = NULL;
     GN_NEEDS(ctx, ctx);
     GN_NEEDS(ctx, model);
     GN_TRY(gn_check_form(ctx, form));
-    GN_TRY(gn_model_use(ctx, model, dataset, split, &data, &predictor));
-    gerne_status status = gn_judge(ctx, model->model, &data, predictor, &judgement);
+    gerne_status status = gn_model_use_start(ctx, model, dataset, split, &use);
     if (status == GERNE_OK)
-        status = give_judgement(ctx, model, data.split, &judgement, metrics, form, out);
+        status = gn_judge(ctx, model->model, &use.data, use.predictor, &judgement);
+    if (status == GERNE_OK)
+        status = give_judgement(ctx, model, use.data.split, &judgement, metrics, form, out);
     gn_judgement_free(&judgement);
-    gn_predictor_close(predictor);
-    gn_model_data_close(&data);
+    gn_model_use_end(model, status, &use);
     return status;
 }

@@ -7,6 +7,8 @@
 #include "api/api.h"
 #include "api/handles.h"
 #include "base/file.h"
+#include "engine/device.h"
+#include "ranks/ranks.h"
 #include "report/report.h"
 
 /* What a call gives back, in the form that was asked for. */
@@ -19,6 +21,8 @@ static gerne_status write_report(gerne_ctx *ctx, const char *directory, outcome 
 {
     gn_arena *arena;
     const char *path;
+    if (!gn_ranks_first(ctx))
+        return GERNE_OK;
     GN_TRY(gn_arena_new(ctx, &arena));
     gerne_status status = gn_path_join(ctx, arena, directory, "report.html", &path);
     if (status == GERNE_OK && !gn_path_exists(path)) {
@@ -69,7 +73,9 @@ gerne_status gerne_train(gerne_ctx *ctx, const gerne_config *config, const gerne
     GN_NEEDS(ctx, config);
     GN_TRY(gn_check_form(ctx, form));
     GN_TRY(gn_config_resolve(ctx, config, dataset, &run));
+    int threads = gn_threads_of_caller();
     gerne_status status = gn_train(ctx, run, &o.text, &o.results);
+    gn_restore_threads(threads);
     status = close_run(ctx, run->top.out, status, &o);
     gn_run_config_close(run);
     return give(ctx, status, &o, form, out);
@@ -87,7 +93,9 @@ gerne_status gerne_resume(gerne_ctx *ctx, const char *directory, const gerne_dat
     GN_TRY(gn_check_form(ctx, form));
     GN_TRY(gn_run_config_of(ctx, directory, &run));
     run->data.arrays = dataset ? dataset->options.arrays : NULL;
+    int threads = gn_threads_of_caller();
     gerne_status status = gn_train_resume_as(ctx, run, &o.text, &o.results);
+    gn_restore_threads(threads);
     if (status == GERNE_EUSAGE && !dataset && !run->data.file && !run->data.dir &&
         run->data.format >= GN_DATA_IMAGES)
         gn_hint(ctx, "the run was trained on arrays: give the same dataset again");

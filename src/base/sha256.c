@@ -4,6 +4,12 @@
 
 #include "base/file.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define HAS_INSTRUCTIONS 1
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 /* The first 32 bits of the fractions of the cube roots of the first 64 primes (FIPS 180-4). */
 static const uint32_t round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -64,6 +70,73 @@ static void mix_block(uint32_t state[8], const unsigned char *block)
         state[i] += mixed[i];
 }
 
+/* ---- the processor's own rounds, several times as fast ---- */
+
+#ifdef HAS_INSTRUCTIONS
+
+static bool has_instructions(void)
+{
+    enum { SSSE3 = 1 << 9, SSE41 = 1 << 19, SHA = 1 << 29 };
+    static _Atomic int known; /* 0: not asked yet, 1: no, 2: yes */
+    if (!known) {
+        unsigned a, b, c, d, features = 0;
+        if (__get_cpuid(1, &a, &b, &c, &d))
+            features = c;
+        bool sha = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & SHA);
+        known = sha && (features & SSSE3) && (features & SSE41) ? 2 : 1;
+    }
+    return known == 2;
+}
+
+/* The instructions keep the letters as (f, e, b, a) and (h, g, d, c), lowest lane first, and do two
+ * rounds each; the last four groups of four words are all that the next group needs. */
+__attribute__((target("sha,sse4.1,ssse3"))) static void
+mix_with_instructions(uint32_t state[8], const unsigned char *at, size_t count)
+{
+    const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const void *)state), 0xB1);
+    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const void *)(state + 4)), 0x1B);
+    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xF0);
+    for (; count; count--, at += 64) {
+        __m128i w[4], first = abef, second = cdgh;
+        for (size_t i = 0; i < 4; i++)
+            w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const void *)(at + 16 * i)), big_endian);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < 16; i++) {
+            __m128i *now = &w[i % 4];
+            if (i >= 4) {
+                __m128i last = w[(i + 3) % 4], middle = _mm_alignr_epi8(last, w[(i + 2) % 4], 4);
+                *now = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]), middle);
+                *now = _mm_sha256msg2_epu32(*now, last);
+            }
+            __m128i constants = _mm_loadu_si128((const void *)(round_constants + 4 * i));
+            __m128i input = _mm_add_epi32(*now, constants);
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, input);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(input, 0x0E));
+        }
+        abef = _mm_add_epi32(abef, first);
+        cdgh = _mm_add_epi32(cdgh, second);
+    }
+    low = _mm_shuffle_epi32(abef, 0x1B);
+    high = _mm_shuffle_epi32(cdgh, 0xB1);
+    _mm_storeu_si128((void *)state, _mm_blend_epi16(low, high, 0xF0));
+    _mm_storeu_si128((void *)(state + 4), _mm_alignr_epi8(high, low, 8));
+}
+
+#endif
+
+static void mix_blocks(gn_sha256 *hash, const unsigned char *at, size_t count)
+{
+#ifdef HAS_INSTRUCTIONS
+    if (!hash->portable && has_instructions()) {
+        mix_with_instructions(hash->state, at, count);
+        return;
+    }
+#endif
+    for (; count; count--, at += 64)
+        mix_block(hash->state, at);
+}
+
 void gn_sha256_add(gn_sha256 *hash, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
@@ -76,12 +149,11 @@ void gn_sha256_add(gn_sha256 *hash, const void *bytes, size_t size)
         size -= take;
         if (held + take < 64)
             return;
-        mix_block(hash->state, hash->block);
+        mix_blocks(hash, hash->block, 1);
     }
-    for (; size >= 64; at += 64, size -= 64)
-        mix_block(hash->state, at);
-    if (size)
-        memcpy(hash->block, at, size);
+    mix_blocks(hash, at, size / 64);
+    if (size % 64)
+        memcpy(hash->block, at + size / 64 * 64, size % 64);
 }
 
 void gn_sha256_end(gn_sha256 *hash, unsigned char digest[GN_SHA256_SIZE])

@@ -8,6 +8,7 @@ typedef struct gn_sha256 {
     uint32_t state[8];
     uint64_t size; /* bytes so far */
     unsigned char block[64];
+    bool portable; /* set after the start: without the processor's instructions for it */
 } gn_sha256;
 
 enum { GN_SHA256_SIZE = 32, GN_SHA256_HEX = 65 };

@@ -26,6 +26,7 @@ struct gerne_ctx {
     gerne_progress_fn *progress;
     void *progress_user;
     _Atomic bool stop; /* asked for, and nothing has stopped for it yet */
+    void *peers;
 };
 
 const char *gerne_version(void)
@@ -165,6 +166,16 @@ void gn_restore_failure(gerne_ctx *ctx, const gn_saved_failure *failure)
         return;
     memcpy(ctx->message, failure->message, sizeof ctx->message);
     memcpy(ctx->hint, failure->hint, sizeof ctx->hint);
+}
+
+void *gn_peers(const gerne_ctx *ctx)
+{
+    return ctx ? ctx->peers : NULL;
+}
+
+void gn_set_peers(gerne_ctx *ctx, void *peers)
+{
+    ctx->peers = peers;
 }
 
 void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)

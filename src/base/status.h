@@ -84,4 +84,8 @@ GERNE_CHECKED gerne_status gn_progress(gerne_ctx *ctx, const gerne_progress *pro
 
 #pragma GCC visibility pop
 
+/* The processes that share the work of this context, for src/ranks alone; NULL: none. */
+void *gn_peers(const gerne_ctx *ctx);
+void gn_set_peers(gerne_ctx *ctx, void *peers);
+
 #endif

@@ -5,6 +5,7 @@
 #include "cli/counts.h"
 #include "debias/describe.h"
 #include "debias/groups.h"
+#include "debias/line.h"
 
 typedef struct bounds_options {
     const char *counts;
@@ -43,6 +44,24 @@ static gerne_status print_law(gn_cli *cli, const gerne_groups *groups, gerne_law
     return gn_print_shares(cli->ctx, groups, p, &cli->output);
 }
 
+/* Classes that could go further than the tightest one. */
+static gerne_status print_classes(gn_cli *cli, const gerne_groups *groups, double tightest)
+{
+    enum { SHOWN = 8 };
+    uint32_t classes = gerne_groups_classes(groups), shown = 0;
+    for (uint32_t y = 0; y < classes && shown < SHOWN; y++) {
+        gn_s_bounds own = gn_s_bounds_of_class(groups, NULL, y);
+        if (own.upper <= tightest * (1 + 1e-6))
+            continue;
+        GN_TRY(
+            gn_text_add(cli->ctx, &cli->output, "%s y=%u ",
+                        shown++ ? "," : "The largest s of single classes (method.s_by_class):", y));
+        GN_TRY(own.binds ? gn_text_add(cli->ctx, &cli->output, "%.4f", own.upper)
+                         : gn_text_add(cli->ctx, &cli->output, "any"));
+    }
+    return shown ? gn_text_add(cli->ctx, &cli->output, ".\n") : GERNE_OK;
+}
+
 static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const gerne_bounds *b)
 {
     const bounds_options *given = cli->options;
@@ -63,18 +82,23 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
             "change nothing,\n"
             "so no bound exists.\n");
     double alpha = gerne_groups_alpha(groups, b->y, b->a);
-    return gn_text_add(
+    GN_TRY(gn_text_add(
         cli->ctx, out,
-        "\nUseful values of beta for c = %g:\n"
-        "  %10.6f  no debiasing: the groups of the data, classes balanced\n"
-        "  %10.6f  the less biased batch alone\n"
-        "  %10.6f  balance: all groups of a class have the same weight (1/c - 1)\n"
-        "  %10.6f  the maximum: group y=%u, a=%u, %.2f %% of its class, has weight 0;\n"
-        "              beyond it training would increase that group's loss without bound\n"
+        "\nUseful values of beta for c = %g, and of s = c (1 + beta), on which the expected loss "
+        "depends:\n"
+        "        beta         s\n"
+        "  %10.6f  %8.6f  no debiasing: the groups of the data, classes balanced\n"
+        "  %10.6f  %8.6f  the less biased batch alone\n"
+        "  %10.6f  %8.6f  balance: all groups of a class have the same weight (1/c - 1)\n"
+        "  %10.6f  %8.6f  the maximum: group y=%u, a=%u, %.2f %% of its class, has weight 0;\n"
+        "                        beyond it training would increase that group's loss without "
+        "bound\n"
         "Below -1, down to %.6f, training would be more biased than the data.\n"
         "A smaller c allows a larger beta: c (beta + 1) may be at most %.6f.\n",
-        given->c, -1.0, 0.0, b->beta_balanced, b->beta_max, b->y, b->a, 100 * alpha, b->lower,
-        given->c * (b->beta_max + 1));
+        given->c, -1.0, 0.0, 0.0, given->c, b->beta_balanced, 1.0, b->beta_max,
+        gn_s_of(given->c, b->beta_max), b->y, b->a, 100 * alpha, b->lower,
+        gn_s_of(given->c, b->beta_max)));
+    return print_classes(cli, groups, gn_s_of(given->c, b->beta_max));
 }
 
 static gerne_status print_beta(gn_cli *cli, const gerne_groups *groups, const gerne_bounds *b)
@@ -94,7 +118,8 @@ static gerne_status print_beta(gn_cli *cli, const gerne_groups *groups, const ge
         : given->beta < b->beta_balanced  ? "allowed; the small groups still weigh less"
         : given->beta == b->beta_balanced ? "allowed; balanced"
                                           : "allowed; the small groups weigh more than the large";
-    return gn_text_add(cli->ctx, out, "beta = %g: %s.\n", given->beta, verdict);
+    return gn_text_add(cli->ctx, out, "beta = %g, s = %g: %s.\n", given->beta,
+                       gn_s_of(given->c, given->beta), verdict);
 }
 
 static gerne_status print_text(gn_cli *cli, const gerne_groups *groups, bool with_beta)

@@ -8,6 +8,7 @@
 
 typedef struct gn_cli {
     gerne_ctx *ctx;
+    struct gn_ranks *ranks; /* the processes that this one works with; NULL alone */
     gn_arena *arena;        /* lives as long as the command */
     gn_config *config;      /* the command's option tables */
     gn_settings flags;      /* what was typed, for commands that read a file first */
@@ -22,6 +23,13 @@ typedef struct gn_cli {
     gn_text output;     /* becomes stdout when the command ends well */
 } gn_cli;
 
+/* Where mpirun has started several processes. */
+typedef enum gn_on_ranks {
+    GN_RANKS_REFUSED,  /* it runs in one */
+    GN_RANKS_TOGETHER, /* they share the work of one run */
+    GN_RANKS_APART,    /* each works on runs of its own, out of one ledger */
+} gn_on_ranks;
+
 typedef struct gn_command {
     const char *name;
     const char *arguments; /* "[FILE.csv]", for the usage line */
@@ -30,6 +38,7 @@ typedef struct gn_command {
     size_t max_arguments;
     const char *(*word)(size_t i); /* what the first argument may be, up to a NULL; NULL: a file */
     bool applies_flags_itself;     /* run() calls gn_config_apply: it reads a file first */
+    gn_on_ranks on_ranks;          /* what it does on several processes */
     bool takes_plugin;             /* has the flag plugin: knows the methods of a plug-in */
     gerne_status (*setup)(gn_cli *cli); /* adds option tables; may be NULL */
     gerne_status (*run)(gn_cli *cli);
@@ -112,9 +121,20 @@ enum { GN_EXIT_CODES = 5 };
 extern const gn_exit_code gn_exit_codes[GN_EXIT_CODES];
 
 /* The progress hook of the program (user is the gn_cli): one line, as long as the terminal is wide,
- * once work takes some seconds; asks to stop after SIGINT or SIGTERM. */
+ * once work takes some seconds; asks to stop after SIGINT, SIGTERM or SIGUSR1. */
 int gn_show_progress(void *user, const gerne_progress *progress);
-void gn_clear_progress(void); /* before anything else is printed */
+void gn_clear_progress(void);      /* before anything else is printed */
+void gn_catch_signals(bool again); /* asks to stop after them from now on; again: also the second */
+
+/* Joins the other processes where mpirun or srun has started several; GERNE_EUSAGE when the command
+ * or this build is for one process. Rank 0 alone speaks then. */
+GERNE_CHECKED gerne_status gn_join_ranks(gn_cli *cli, const gn_command *command);
+bool gn_speaks(const gn_cli *cli); /* this process prints: alone, or rank 0 */
+/* The end: the status of all ranks. Processes that were left alone by a failure are ended. */
+GERNE_CHECKED gerne_status gn_meet_ranks(gn_cli *cli, gerne_status status, bool *alone);
+void gn_leave_ranks(gn_cli *cli, bool alone, int code);
+/* "Open MPI 4.1.4", or "none" */
+void gn_mpi_words(char *words, size_t size);
 
 /* The code for the standard error; "" unless that is a terminal and NO_COLOR is not set. */
 const char *gn_style(const char *code);

@@ -38,6 +38,8 @@ static void print_message(const char *style, const char *head, const char *words
 static void print_log(void *user, gerne_log_level level, const char *line)
 {
     const gn_cli *cli = user;
+    if (!gn_speaks(cli))
+        return;
     if (level == GERNE_LOG_WARNING)
         print_message(GN_YELLOW, "warning:", line);
     else if (level == GERNE_LOG_INFO && !cli->quiet)
@@ -94,6 +96,8 @@ gerne_status gn_output_flush(gn_cli *cli)
 {
     gn_text visible = {0}, *text = &cli->output;
     GN_TRY(gn_map_check(cli->ctx));
+    if (!gn_speaks(cli))
+        gn_text_clear(text);
     if (text->size && isatty(STDOUT_FILENO)) { /* a file or a pipe gets the bytes as they are */
         GN_TRY(gn_text_add_visible(cli->ctx, &visible, text->bytes, text->size, true));
         gn_text_free(text);
@@ -126,6 +130,7 @@ static gerne_status run_command(gn_cli *cli, const gn_command *command, int argc
         GN_TRY(gn_plugin_load(cli->ctx, plugin));
     if (asks_for_help(argc, argv))
         return gn_print_help(cli, command, &cli->output);
+    GN_TRY(gn_join_ranks(cli, command));
     GN_TRY(gn_setup_command(cli, command));
     GN_TRY(gn_parse_arguments(cli, argc, argv));
     if (cli->argument_count > command->max_arguments) {
@@ -205,11 +210,17 @@ int main(int argc, char **argv)
         status = gn_output_flush(&cli);
     if (cli.reader_left) /* as in `gerne predict RUN | head`: it has all that it wanted */
         status = GERNE_OK;
-    if (status != GERNE_OK)
+    bool alone;
+    status = gn_meet_ranks(&cli, status, &alone);
+    bool tells = status != GERNE_OK && (alone || gn_speaks(&cli));
+    if (tells)
         print_failure(cli.ctx, status);
-    if (status != GERNE_OK && !cli.has_printed && argc > 2 && asks_for_json(argc - 2, argv + 2))
+    if (tells && !cli.has_printed && argc > 2 && asks_for_json(argc - 2, argv + 2))
         print_failure_json(&cli, status);
     int code = status == GERNE_OK && cli.gate_failed ? GN_EXIT_GATE : exit_code(status);
+    if (!cli.ranks && !gn_speaks(&cli))
+        code = GN_EXIT_DONE; /* rank 0 tells; its launcher would end it first */
+    gn_leave_ranks(&cli, alone, code);
     gn_text_free(&cli.output);
     gn_settings_free(&cli.flags);
     gn_config_close(cli.config);

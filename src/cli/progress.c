@@ -15,6 +15,7 @@ static const double patience = 2, interval = 0.1;
 enum { LINE_MAX_BYTES = 512, USUAL_COLUMNS = 80 };
 
 static volatile sig_atomic_t interrupted;
+static bool caught;
 
 static struct {
     bool started;
@@ -31,15 +32,19 @@ static void note_interrupt(int number)
 }
 
 /* From the first report on, Ctrl-C asks the work to stop, and so does a terminal that goes away
- * (unless nohup had it ignored); a second one stops it at once. */
-static void catch_interrupts(void)
+ * (unless nohup had it ignored); a second one stops it at once. Batch systems announce the end of a
+ * job with SIGUSR1 or SIGTERM, and some of them more than once. */
+void gn_catch_signals(bool again)
 {
-    struct sigaction action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = note_interrupt,
+                               .sa_flags = again ? SA_RESTART : (int)SA_RESETHAND};
     struct sigaction hangup;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
     if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
+    caught = true;
 }
 
 /* ---- the terminal ---- */
@@ -146,8 +151,8 @@ int gn_show_progress(void *user, const gerne_progress *progress)
 {
     const gn_cli *cli = user;
     double time = gn_seconds();
-    if (!line.started)
-        catch_interrupts();
+    if (!caught)
+        gn_catch_signals(false);
     if (!line.started || strcmp(line.what, progress->what) != 0) {
         gn_clear_progress();
         line.started = true;
@@ -155,8 +160,8 @@ int gn_show_progress(void *user, const gerne_progress *progress)
         line.since = time;
         line.first = progress->done;
     }
-    if (!cli->quiet && time - line.since >= patience && time - line.last >= interval &&
-        is_terminal())
+    if (!cli->quiet && gn_speaks(cli) && time - line.since >= patience &&
+        time - line.last >= interval && is_terminal())
         print_line(progress, time);
     return interrupted;
 }

@@ -50,7 +50,7 @@ static const char help[] =
     "paper's figures beside ours: selected on validation, and on test (marked oracle). Without\n"
     "a name it lists all cells. Every cell and seed is a trial of a study in --out: finished\n"
     "trials are kept, the same command resumes after an interrupt, and several processes may\n"
-    "work on one directory.\n"
+    "work on one directory; 'mpirun -n 4 gerne reproduce ...' starts them.\n"
     "\n"
     "  gerne reproduce\n"
     "  gerne reproduce table1 --only c-mnist --mnist data/mnist\n"
@@ -173,6 +173,7 @@ const gn_command gn_command_reproduce = {
     .summary = "Reproduce a table or figure of the paper",
     .help = help,
     .max_arguments = 1,
+    .on_ranks = GN_RANKS_APART,
     .setup = setup,
     .run = run,
 };

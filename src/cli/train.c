@@ -122,6 +122,7 @@ const gn_command gn_command_train = {
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,
+    .on_ranks = GN_RANKS_TOGETHER,
     .takes_plugin = true,
     .setup = setup,
     .run = run,

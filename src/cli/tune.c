@@ -47,7 +47,7 @@ static const char help[] =
     "--out (default: the file's, with -tune) receives ledger.sqlite, trials/, study.json,\n"
     "report.html and best.yaml, which 'gerne train' runs. The same command resumes an interrupted\n"
     "or killed search; several processes may work on one directory (give each its share of\n"
-    "--threads).\n";
+    "--threads), or 'mpirun -n 4 gerne tune ...' starts them.\n";
 
 static gerne_status setup(gn_cli *cli)
 {
@@ -210,6 +210,7 @@ const gn_command gn_command_tune = {
     .help = help,
     .max_arguments = 1,
     .applies_flags_itself = true,
+    .on_ranks = GN_RANKS_APART,
     .takes_plugin = true,
     .setup = setup,
     .run = run,

@@ -57,7 +57,9 @@ typedef struct gn_dataset {
     gn_augment augment;            /* what gn_fetch does to training samples */
     size_t skipped;                /* bad samples skipped by data.skip_bad */
     size_t memory_limit;           /* bytes */
-    bool read_once; /* may be set before prepare: samples that are files are not kept in memory */
+    /* May be set before prepare: samples that are files are not kept in memory; nobody will ask for
+     * the fingerprint. */
+    bool read_once, no_fingerprint;
 
     /* The rest belongs to src/data. */
     gn_arena *arena;
@@ -93,7 +95,8 @@ GERNE_CHECKED gerne_status gn_dataset_prepare(gerne_ctx *ctx, gn_dataset *datase
 /* Standardises features with somebody else's mean and deviation (a trained model's), dimension
  * floats each. After prepare of a dataset that was opened without data.standardize. */
 GERNE_CHECKED gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset,
-                                                  const float *mean, const float *deviation);
+                                                  const float *mean, const float *deviation,
+                                                  int threads);
 
 /* What one sample is to a network. */
 gn_sample_shape gn_dataset_shape(const gn_dataset *dataset);

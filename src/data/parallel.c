@@ -148,6 +148,15 @@ static gerne_status report(gerne_ctx *ctx, const parallel_loop *loop, const char
     return GERNE_OK;
 }
 
+/* One item is not worth a thread. */
+static gerne_status run_one(gerne_ctx *ctx, gn_item_fn *item, void *user)
+{
+    gn_scratch scratch = {0};
+    gerne_status status = item(ctx, user, &scratch, 0);
+    gn_scratch_free(&scratch);
+    return status;
+}
+
 gerne_status gn_parallel(gerne_ctx *ctx, int threads, size_t count, const char *what,
                          gn_item_fn *item, void *user, uint8_t *failed)
 {
@@ -155,6 +164,8 @@ gerne_status gn_parallel(gerne_ctx *ctx, int threads, size_t count, const char *
     /* Before the first item, so that an interrupt is noticed from then on. */
     const gerne_progress start = {.what = what, .total = count, .detail = ""};
     GN_TRY(gn_progress(ctx, &start));
+    if (count == 1 && !failed)
+        return run_one(ctx, item, user);
     GN_TRY(gn_alloc(ctx, 1, sizeof *loop, "a parallel loop", &loop));
     loop->count = count;
     loop->item = item;

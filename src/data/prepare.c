@@ -71,8 +71,8 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);
-    if (!cached && !dataset->source->digest)
-        return GERNE_OK; /* generated: nothing to check */
+    if (!cached && (!dataset->source->digest || (lent && dataset->no_fingerprint)))
+        return GERNE_OK; /* generated, or the caller's: nothing to check */
     preparation job = {.dataset = dataset};
     uint8_t *failed = NULL;
     gerne_status status = GERNE_OK;
@@ -144,23 +144,95 @@ static gerne_status digest_features(gerne_ctx *ctx, gn_dataset *dataset, int thr
     return status;
 }
 
+/* Rows that one thread takes at once: enough to pay for fetching the next ones. */
+static size_t rows_at_once(const gn_dataset *dataset)
+{
+    enum { VALUES = 1 << 16 };
+    return dataset->dimension < VALUES ? VALUES / dataset->dimension : 1;
+}
+
+static size_t block_count(size_t count, size_t size)
+{
+    return count / size + (count % size != 0);
+}
+
+static size_t block_end(size_t count, size_t size, size_t index)
+{
+    return count - index * size < size ? count : (index + 1) * size;
+}
+
 static gerne_status check_row(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
 {
     (void)scratch;
     const gn_dataset *dataset = ((preparation *)user)->dataset;
     const float *row = gn_dataset_features(dataset, index);
+    bool bad = false;
     for (size_t c = 0; c < dataset->dimension; c++)
-        if (!isfinite(row[c]))
-            return gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: feature %zu is not a finite float",
-                           dataset->features_file ? dataset->features_file : "features",
-                           gn_dataset_row(dataset, index), c);
+        bad |= !isfinite(row[c]); /* to the end: the compiler takes several at once */
+    if (!bad)
+        return GERNE_OK;
+    size_t c = 0;
+    while (isfinite(row[c]))
+        c++;
+    return gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: feature %zu is not a finite float",
+                   dataset->features_file ? dataset->features_file : "features",
+                   gn_dataset_row(dataset, index), c);
+}
+
+static gerne_status check_rows(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    const gn_dataset *dataset = ((preparation *)user)->dataset;
+    size_t size = rows_at_once(dataset), end = block_end(dataset->n, size, index);
+    for (size_t i = index * size; i < end; i++)
+        GN_TRY(check_row(ctx, user, scratch, i));
+    return GERNE_OK;
+}
+
+/* A bad row fails the data, or is skipped. */
+static gerne_status check_features(gerne_ctx *ctx, gn_dataset *dataset, int threads)
+{
+    static const char what[] = "check features";
+    preparation job = {.dataset = dataset};
+    uint8_t *failed = NULL;
+    if (!dataset->skip_bad)
+        return gn_parallel(ctx, threads, block_count(dataset->n, rows_at_once(dataset)), what,
+                           check_rows, &job, NULL);
+    GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
+    gerne_status status = gn_parallel(ctx, threads, dataset->n, what, check_row, &job, failed);
+    if (status == GERNE_OK)
+        status = drop_bad(ctx, dataset, failed, NULL);
+    gn_free(failed);
+    return status;
+}
+
+/* ---- standardised features ---- */
+
+typedef struct scaling {
+    const gn_dataset *dataset;
+    const float *mean, *deviation;
+    float *values;
+} scaling;
+
+static gerne_status scale_rows(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    (void)ctx;
+    (void)scratch;
+    const scaling *job = user;
+    size_t columns = job->dataset->dimension, size = rows_at_once(job->dataset);
+    size_t end = block_end(job->dataset->n, size, index);
+    for (size_t i = index * size; i < end; i++) {
+        const float *from = gn_dataset_features(job->dataset, i);
+        float *to = job->values + i * columns;
+        for (size_t c = 0; c < columns; c++)
+            to[c] = (from[c] - job->mean[c]) / job->deviation[c];
+    }
     return GERNE_OK;
 }
 
 gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const float *mean,
-                                    const float *deviation)
+                                    const float *deviation, int threads)
 {
-    size_t columns = dataset->dimension;
+    size_t columns = dataset->dimension, size = rows_at_once(dataset);
     float *values, *means, *deviations;
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, sizeof *means, &means));
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, sizeof *deviations, &deviations));
@@ -168,10 +240,12 @@ gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const f
     memcpy(deviations, deviation, columns * sizeof *deviations);
     GN_TRY(gn_features_fit(ctx, dataset, dataset->n, columns));
     GN_TRY(gn_alloc(ctx, dataset->n * columns, sizeof *values, "features", &values));
-    for (size_t i = 0; i < dataset->n; i++) {
-        const float *from = gn_dataset_features(dataset, i);
-        for (size_t c = 0; c < columns; c++)
-            values[i * columns + c] = (from[c] - means[c]) / deviations[c];
+    scaling job = {dataset, means, deviations, values};
+    gerne_status status = gn_parallel(ctx, threads, block_count(dataset->n, size),
+                                      "standardize features", scale_rows, &job, NULL);
+    if (status != GERNE_OK) {
+        gn_free(values);
+        return status;
     }
     gn_free(dataset->rows_owned);
     dataset->rows = dataset->rows_owned = values;
@@ -181,68 +255,78 @@ gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const f
     return GERNE_OK;
 }
 
-/* Adds term(row) of every training sample; returns how many there are. */
-static size_t sum_up(const gn_dataset *dataset, const double *mean, double *sums)
+/* Columns are what threads share, so that the order of every sum, and with it the last bit, does
+ * not depend on their number. */
+enum { COLUMNS_AT_ONCE = 128 };
+
+typedef struct column_sums {
+    const gn_dataset *dataset;
+    const double *mean; /* NULL: sums of the values, else of squared distances from it */
+    double *sums;
+} column_sums;
+
+static gerne_status sum_columns(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
 {
-    size_t count = 0;
+    (void)ctx;
+    (void)scratch;
+    const column_sums *job = user;
+    const gn_dataset *dataset = job->dataset;
+    size_t start = index * COLUMNS_AT_ONCE;
+    size_t count = block_end(dataset->dimension, COLUMNS_AT_ONCE, index) - start;
+    double *sums = job->sums + start;
+    const double *mean = job->mean ? job->mean + start : NULL;
     for (size_t i = 0; i < dataset->n; i++) {
         if (dataset->split[i] != GN_TRAIN)
             continue;
-        const float *row = gn_dataset_features(dataset, i);
-        for (size_t c = 0; c < dataset->dimension; c++) {
-            double value = (double)row[c];
-            sums[c] += mean ? (value - mean[c]) * (value - mean[c]) : value;
-        }
-        count++;
+        const float *row = gn_dataset_features(dataset, i) + start;
+        for (size_t c = 0; !mean && c < count; c++)
+            sums[c] += (double)row[c];
+        for (size_t c = 0; mean && c < count; c++)
+            sums[c] += ((double)row[c] - mean[c]) * ((double)row[c] - mean[c]);
     }
-    return count;
+    return GERNE_OK;
 }
 
 /* Mean and deviation of the training split, in two passes; a constant column keeps deviation 1. */
-static gerne_status standardize(gerne_ctx *ctx, gn_dataset *dataset)
+static gerne_status standardize(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
-    size_t columns = dataset->dimension;
+    static const char what[] = "mean and deviation";
+    size_t columns = dataset->dimension, blocks = block_count(columns, COLUMNS_AT_ONCE), count = 0;
     double *sums;
     float *mean;
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, 2 * sizeof *sums, &sums));
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, 2 * sizeof *mean, &mean));
     double *squares = sums + columns;
     float *deviation = mean + columns;
-    size_t count = sum_up(dataset, NULL, sums);
+    for (size_t i = 0; i < dataset->n; i++)
+        count += dataset->split[i] == GN_TRAIN;
     if (!count)
         return gn_fail(ctx, GERNE_EUSAGE,
                        "data.standardize needs training samples, and there are none");
+    column_sums first = {dataset, NULL, sums}, second = {dataset, sums, squares};
+    GN_TRY(gn_parallel(ctx, threads, blocks, what, sum_columns, &first, NULL));
     for (size_t c = 0; c < columns; c++) {
         sums[c] /= (double)count;
         mean[c] = (float)sums[c];
     }
-    (void)sum_up(dataset, sums, squares);
+    GN_TRY(gn_parallel(ctx, threads, blocks, what, sum_columns, &second, NULL));
     for (size_t c = 0; c < columns; c++) {
         double spread = sqrt(squares[c] / (double)count);
         deviation[c] = spread > 0 ? (float)spread : 1.0f;
     }
-    return gn_dataset_standardize(ctx, dataset, mean, deviation);
+    return gn_dataset_standardize(ctx, dataset, mean, deviation, threads);
 }
 
 static gerne_status prepare_features(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
-    preparation job = {.dataset = dataset};
-    uint8_t *failed = NULL;
     if (dataset->halves) /* which gerne wrote, of finite numbers */
         return digest_features(ctx, dataset, threads);
     if (dataset->fetched)
         GN_TRY(gn_arrays_fetch(ctx, dataset, threads));
-    if (dataset->skip_bad)
-        GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
-    gerne_status status =
-        gn_parallel(ctx, threads, dataset->n, "check features", check_row, &job, failed);
-    if (status == GERNE_OK && failed)
-        status = drop_bad(ctx, dataset, failed, NULL);
-    gn_free(failed);
-    GN_TRY(status);
+    GN_TRY(check_features(ctx, dataset, threads));
     if (dataset->standardize)
-        GN_TRY(standardize(ctx, dataset));
-    return digest_features(ctx, dataset, threads);
+        GN_TRY(standardize(ctx, dataset, threads));
+    return dataset->no_fingerprint ? GERNE_OK : digest_features(ctx, dataset, threads);
 }
 
 /* ---- tokens ---- */

@@ -7,6 +7,7 @@
 
 #include "base/arguments.h"
 #include "debias/groups.h"
+#include "debias/line.h"
 
 /* What a typed beta may miss a bound by: the last of the digits that we print. */
 static const double SLACK = 1e-9;
@@ -43,28 +44,11 @@ gerne_status gerne_law_fill(gerne_ctx *ctx, const gerne_groups *groups, gerne_la
         GN_TRY(gn_check_c(ctx, c));
     if (law == GERNE_LAW_EXTRAPOLATED && !isfinite(beta))
         return gn_fail(ctx, GERNE_EUSAGE, "beta is not finite");
-    double step = law == GERNE_LAW_BIASED ? 0 : law == GERNE_LAW_LESS_BIASED ? c : c * (beta + 1);
+    double step = law == GERNE_LAW_BIASED ? 0 : law == GERNE_LAW_LESS_BIASED ? c : gn_s_of(c, beta);
     for (uint32_t y = 0; y < groups->classes; y++)
         for (uint32_t a = 0; a < groups->attributes; a++)
             p[gn_group_id(groups, y, a)] = share(groups, y, a, step);
     return GERNE_OK;
-}
-
-/* The two ends that one group allows, as values of c (beta + 1): where its share is 0 and where it
- * is 1. From integers, so that equal shares are seen to be equal. false when beta moves nothing. */
-static bool group_ends(const gerne_groups *groups, uint32_t y, uint32_t a, double *at_zero,
-                       double *at_one)
-{
-    uint64_t count = gerne_groups_count(groups, y, a), all = groups->class_counts[y];
-    uint32_t divisor = gn_groups_divisor(groups, y);
-    if (divisor == 1 || (count == 0 && !groups->keep_empty))
-        return false;
-    __int128 excess = (__int128)count * divisor - all; /* of alpha over 1/A, times A |X_y| */
-    if (excess == 0)
-        return false;
-    *at_zero = (double)((__int128)count * divisor) / (double)excess;
-    *at_one = -(double)((__int128)(all - count) * divisor) / (double)excess;
-    return true;
 }
 
 gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne_groups *groups, double c,
@@ -78,7 +62,7 @@ gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne_groups *groups, double 
     for (uint32_t y = 0; y < groups->classes; y++)
         for (uint32_t a = 0; a < groups->attributes; a++) {
             double at_zero, at_one;
-            if (!group_ends(groups, y, a, &at_zero, &at_one))
+            if (!gn_group_ends(groups, NULL, y, a, &at_zero, &at_one))
                 continue;
             out->lower = fmax(out->lower, fmin(at_zero, at_one) / c - 1);
             out->upper = fmin(out->upper, fmax(at_zero, at_one) / c - 1);

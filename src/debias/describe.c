@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "debias/groups.h"
+#include "debias/line.h"
 
 json_t *gn_attribute_names_json(const char *const *names, uint32_t count)
 {
@@ -24,6 +25,15 @@ static gerne_status put_law(gerne_ctx *ctx, const gerne_groups *groups, json_t *
     return status;
 }
 
+/* How far each class could go by itself. */
+static json_t *s_max_json(const gerne_groups *groups)
+{
+    json_t *list = json_array();
+    for (uint32_t y = 0; y < groups->classes; y++)
+        json_array_append_new(list, gn_json_number(gn_s_bounds_of_class(groups, NULL, y).upper));
+    return list;
+}
+
 static gerne_status fill_bounds(gerne_ctx *ctx, const gerne_groups *groups, double c,
                                 const double *beta, json_t *object)
 {
@@ -33,7 +43,8 @@ static gerne_status fill_bounds(gerne_ctx *ctx, const gerne_groups *groups, doub
     GN_TRY(put_law(ctx, groups, object, "alpha", GERNE_LAW_BIASED, c, 0));
     GN_TRY(put_law(ctx, groups, object, "p_lb", GERNE_LAW_LESS_BIASED, c, 0));
     if (beta) {
-        good = good && gn_json_put(object, "beta", gn_json_number(*beta));
+        good = good && gn_json_put(object, "beta", gn_json_number(*beta)) &&
+               gn_json_put(object, "s", gn_json_number(gn_s_of(c, *beta)));
         GN_TRY(put_law(ctx, groups, object, "p_ext", GERNE_LAW_EXTRAPOLATED, c, *beta));
     }
     json_t *binding =
@@ -46,6 +57,8 @@ static gerne_status fill_bounds(gerne_ctx *ctx, const gerne_groups *groups, doub
            gn_json_put(object, "beta_min", json_integer(-1)) &&
            gn_json_put(object, "beta_max", gn_json_number(bounds.beta_max)) &&
            gn_json_put(object, "beta_balanced", gn_json_number(bounds.beta_balanced)) &&
+           gn_json_put(object, "s_max", gn_json_number(gn_s_bounds_of(groups, NULL).upper)) &&
+           gn_json_put(object, "s_max_by_class", s_max_json(groups)) &&
            gn_json_put(object, "binding", binding);
     return good ? GERNE_OK : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
 }

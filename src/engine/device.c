@@ -93,6 +93,29 @@ void gn_device_close(gn_device *device)
     gn_free(device);
 }
 
+void gn_device_enter(const gn_device *device)
+{
+    gn_restore_threads(device->threads);
+}
+
+int gn_threads_of_caller(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+void gn_restore_threads(int threads)
+{
+#ifdef _OPENMP
+    omp_set_num_threads(threads);
+#else
+    (void)threads;
+#endif
+}
+
 int gn_device_threads(const gn_device *device)
 {
     return device->threads;

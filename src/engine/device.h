@@ -19,6 +19,13 @@ GERNE_CHECKED gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precisi
 void gn_device_close(gn_device *device);
 
 int gn_device_threads(const gn_device *device);
+
+/* OpenMP's number of threads belongs to the thread that calls. gn_device_new sets it; enter does so
+ * for a device that another thread has made. A caller outside gets back what it had: */
+void gn_device_enter(const gn_device *device);
+int gn_threads_of_caller(void);
+void gn_restore_threads(int threads); /* that gn_threads_of_caller gave */
+
 gn_precision gn_device_precision(const gn_device *device);
 /* The instruction set that kernels are chosen for, such as "avx2". Layouts of weights and the last
  * bits of sums depend on it. */

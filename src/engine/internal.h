@@ -174,7 +174,9 @@ struct gn_program {
     bool owns_memory;
     const unsigned char *bound; /* what the primitives are bound to; memory may have grown since */
     size_t memory_size, scratchpad_size;
-    bool failed;                 /* set by a routine */
+    bool failed;                 /* set by a routine: no memory */
+    gerne_ctx *ctx;              /* of the present run, for routines that reach other ranks */
+    gerne_status unreached;      /* set by them, with its sentence in ctx */
     gn_port *inputs;             /* as many as the graph has */
     int output, output_gradient; /* tensors, or -1 */
 };

@@ -289,6 +289,8 @@ static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, g
     if (p->bound != p->memory->bytes)
         GN_TRY(bind_all(ctx, p));
     p->failed = false;
+    p->ctx = ctx;
+    p->unreached = GERNE_OK;
     for (size_t i = from; i < to; i++) {
         const gn_call *call = &p->calls[i];
         if (call->when == skip || (products_only && !call->is_product))
@@ -297,6 +299,7 @@ static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, g
             call->routine(p, call);
         else
             GN_TRY(gn_primitive_start(ctx, call->primitive));
+        GN_TRY(p->unreached);
     }
     if (p->failed)
         return gn_fail(ctx, GERNE_ENOMEM, "no memory for a kernel");

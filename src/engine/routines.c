@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ranks/ranks.h"
+
 /* The nearest bfloat16, ties to even, as the hardware does it; NaN stays NaN. */
 static float round_bf16(float x)
 {
@@ -63,6 +65,7 @@ void gn_update_statistics(gn_program *program, const gn_call *call)
     float *running_mean = floats(program, call, 2), *running_variance = floats(program, call, 3);
     /* The batch normalises by the biased variance; the running one estimates without bias. */
     double values = (double)(program->batch * call->node->dims[2] * call->node->dims[3]);
+    values *= gn_ranks_size(gn_ranks_of(program->ctx)); /* whose batches are of one size */
     float unbiased = (float)(values / (values > 1 ? values - 1 : 1));
     int64_t n = count(program, call, 0);
     for (int64_t i = 0; i < n; i++) {

@@ -240,6 +240,7 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
         return GERNE_OK;
     }
     size_t size = ROLES * state->m;
+    plan->everywhere = true;
     for (size_t u = 0; u < state->units; u++)
         draw_unit(run, (uint64_t)k * state->units + u, state->batch + u * size);
     plan->batches[plan->count++] =

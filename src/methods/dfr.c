@@ -150,7 +150,8 @@ static gerne_status penalized_step(gn_run *run, gn_minibatch *batch)
 {
     const dfr_options *given = run->options;
     GN_TRY(gn_weighted_pass(run, 0, batch, NULL, false));
-    gn_block w = gn_run_head_weights(run, 0);
+    gn_block w;
+    GN_TRY(gn_run_head_weights(run, 0, &w));
     gn_run_log(run, "penalty", gn_l1_penalty(w.values, w.size, given->rho, w.gradients));
     gn_run_log(run, "loss", gn_mean(batch->losses[0], batch->samples.count));
     return gn_run_apply(run, 0);

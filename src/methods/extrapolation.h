@@ -13,12 +13,14 @@
 typedef struct gn_extrapolation {
     const gerne_sampler *sampler;
     double beta;
-    float *gradient; /* of L_b, for the log; made when first needed */
+    const double *betas; /* [classes], read in every step in place of beta; or NULL */
+    float *gradient;     /* of L_b, for the log; made when first needed */
 } gn_extrapolation;
 
 typedef struct gn_extrapolation_options {
     double c, beta;
     bool share_majority, rounded;
+    const double *betas; /* as above; lent */
 } gn_extrapolation_options;
 
 GERNE_CHECKED gerne_status gn_extrapolation_start(gn_run *run, gn_extrapolation *e,
@@ -27,6 +29,9 @@ GERNE_CHECKED gerne_status gn_extrapolation_plan(const gn_run *run, const gn_ext
                                                  gn_plan *plan);
 GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *e,
                                                  gn_minibatch *batches);
+
+/* Batches that a step gets. */
+size_t gn_extrapolation_batches(const gn_run *run, const gn_extrapolation *e);
 
 /* The hook limits, for beta: by the groups that the run will have, with flags of
  * gerne_check_beta. */

@@ -13,13 +13,21 @@
 #include <stdio.h>
 
 #include "debias/bounds.h"
+#include "debias/line.h"
+#include "methods/adapt.h"
 #include "methods/extrapolation.h"
 
 typedef struct gerne_options {
     double c, beta;
     bool share_majority, beyond_bounds;
     int rounding;
+    gn_adapt_options adapt;
 } gerne_options;
+
+typedef struct gerne_state {
+    gn_extrapolation extrapolation;
+    gn_adapt adapt;
+} gerne_state;
 
 #define OPTION(key) offsetof(gerne_options, key)
 
@@ -27,15 +35,26 @@ static const gn_option options[] = {
     {"c", GN_REAL, OPTION(c), .fallback = "0.5", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
      .help = "how far the less biased batch moves from the data (0) to balanced groups (1)"},
-    {"beta", GN_REAL, OPTION(beta), .fallback = "1", .min = -100, .max = 100, .flags = GN_TUNABLE,
-     .help = "extrapolation factor; 1/c - 1 balances the groups, 'gerne bounds' gives the limits"},
+    {"beta", GN_REAL, OPTION(beta), .min = -100, .max = 100, .flags = GN_TUNABLE,
+     .help = "extrapolation factor, or auto (the default): 1/c - 1, which balances the groups; "
+             "'gerne bounds' gives the limits"},
     {"share_majority", GN_BOOL, OPTION(share_majority), .fallback = "false",
      .help = "let the two batches share samples: same mean, lower variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
      .help = "samples per group in a batch: exact on average, or rounded"},
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
      .help = "allow a beta outside its bounds, with a warning"},
+    GN_ADAPT_OPTIONS(gerne_options),
 };
+
+/* What is extrapolated to when no beta is given: balanced groups. */
+static const double AUTOMATIC_S = 1;
+
+static double beta_of(const gn_run *run)
+{
+    const gerne_options *given = run->options;
+    return run->automatic ? gn_beta_of(given->c, AUTOMATIC_S) : given->beta;
+}
 
 static unsigned beta_flags(const gn_run *run)
 {
@@ -44,13 +63,23 @@ static unsigned beta_flags(const gn_run *run)
            (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
 }
 
-static gerne_status check(gn_run *run)
+static gerne_status check_groups(gn_run *run, const gerne_groups *groups)
 {
     const gerne_options *given = run->options;
-    const gerne_groups *groups = run->expected ? run->expected : run->groups;
+    double beta = beta_of(run);
+    if (given->adapt.rule || given->adapt.by_class)
+        GN_TRY(gn_adapt_check(run, &given->adapt, groups, gn_s_of(given->c, beta)));
+    /* A class lowers a beta that is too large for it. */
+    return given->adapt.by_class
+               ? GERNE_OK
+               : gerne_check_beta(run->ctx, groups, given->c, beta, beta_flags(run));
+}
+
+static gerne_status check(gn_run *run)
+{
     if (run->estimator && !run->expected)
         return GERNE_OK; /* sizes are not known yet */
-    return gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
+    return check_groups(run, run->expected ? run->expected : run->groups);
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
@@ -63,26 +92,47 @@ static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 static gerne_status start(gn_run *run)
 {
     const gerne_options *given = run->options;
+    gerne_state *state = run->state;
+    double beta = beta_of(run);
+    run->automatic_value = beta;
     if (run->estimator && !run->estimator->expect)
-        GN_TRY(gerne_check_beta(run->ctx, run->groups, given->c, given->beta, beta_flags(run)));
-    return gn_extrapolation_start(
-        run, run->state,
-        &(gn_extrapolation_options){.c = given->c,
-                                    .beta = given->beta,
-                                    .share_majority = given->share_majority,
-                                    .rounded = given->rounding == 1});
+        GN_TRY(check_groups(run, run->groups));
+    GN_TRY(gn_adapt_start(run, &state->adapt, &given->adapt, given->c, gn_s_of(given->c, beta)));
+    const gn_extrapolation_options law = {
+        .c = given->c,
+        .beta = beta,
+        .betas = gn_adapt_moves(&given->adapt) ? state->adapt.betas : NULL,
+        .share_majority = given->share_majority,
+        .rounded = given->rounding == 1,
+    };
+    return gn_extrapolation_start(run, &state->extrapolation, &law);
 }
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
+    const gerne_state *state = run->state;
     (void)k;
-    return gn_extrapolation_plan(run, run->state, plan);
+    return gn_extrapolation_plan(run, &state->extrapolation, plan);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 {
-    (void)k;
-    return gn_extrapolation_step(run, run->state, batches);
+    gerne_state *state = run->state;
+    GN_TRY(gn_extrapolation_step(run, &state->extrapolation, batches));
+    return gn_adapt_step(run, &state->adapt, k, batches,
+                         gn_extrapolation_batches(run, &state->extrapolation));
+}
+
+static gerne_status refit(gn_run *run)
+{
+    const gerne_state *state = run->state;
+    return gn_adapt_refit(run, &state->adapt);
+}
+
+static gerne_status evaluated(gn_run *run, const gn_validated *validated)
+{
+    gerne_state *state = run->state;
+    return gn_adapt_evaluated(run, &state->adapt, validated);
 }
 
 static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
@@ -94,12 +144,12 @@ static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
     double share = (double)NAN;
     if (bounds.binds) {
         double alpha = gerne_groups_alpha(run->groups, bounds.y, bounds.a);
-        share = alpha * (1 - (given->beta + 1) / (bounds.beta_max + 1));
+        share = alpha * (1 - (run->beta + 1) / (bounds.beta_max + 1));
     }
     GN_TRY(gn_text_add(run->ctx, reason,
                        "; beta is %g, its interval at c = %g is [%.4g, %.4g], and the share p_ext "
                        "of the largest group y=%u, a=%u is %.4g%s",
-                       given->beta, given->c, bounds.lower, bounds.upper, bounds.y, bounds.a, share,
+                       run->beta, given->c, bounds.lower, bounds.upper, bounds.y, bounds.a, share,
                        share < 0 ? ": a negative share makes its loss grow without bound" : ""));
     const char *bn = "";
     if (run->coupled && !run->concatenate)
@@ -118,7 +168,8 @@ static const char description[] =
     "    p_b(a|y)   = alpha = n_g / n_y                    biased batch\n"
     "    p_lb(a|y)  = alpha + c (1/A - alpha)              less biased batch\n"
     "    L_ext      = L_lb + beta (L_lb - L_b)             L: mean CE of a batch\n"
-    "    p_ext(a|y) = alpha + c (1 + beta) (1/A - alpha)   weight of a group in L_ext\n\n"
+    "    p_ext(a|y) = alpha + s (1/A - alpha)              weight of a group in L_ext\n"
+    "    s          = c (1 + beta)                         sets the expected loss\n\n"
     "Here A counts the attributes that occur in the class. beta = -1 is class-balanced ERM, c = 1 "
     "with beta = 0 is resampling, beta = 1/c - 1 gives all groups of a class the same weight on "
     "average, and a larger beta favours the small ones. Above the upper bound of beta, which "
@@ -130,7 +181,25 @@ static const char description[] =
     "and some groups are rare.\n\n"
     "With unknown attributes the groups come from an estimator, by default biased (algorithm 2 of "
     "the paper), and beta may exceed its bound until the largest group has weight -0.25. With "
-    "estimator none every class is one group, and beta changes only the variance.";
+    "estimator none every class is one group, and beta changes only the variance.\n\n"
+    "beta is auto unless it is given: 1/c - 1, which balances the groups whatever c is. adapt "
+    "names a rule that moves s while training, from the s of beta on, between adapt_min and "
+    "adapt_max; s_by_class gives every class an s of its own, where one class could go further "
+    "than another, and lowers a beta that is too large for a class in that class alone.\n\n"
+    "    contribution:   sum of p_ext u over small groups = adapt_gamma sum over large\n"
+    "                    u: mean of 1 - p(y|x) over a group\n"
+    "    groupdro:       s <- s + adapt_eta dL_ext/ds,\n"
+    "                    losses of groups: l + adapt_adjustment / sqrt(n)\n"
+    "    hypergradient:  s <- s - adapt_rate dF/ds,\n"
+    "                    F: validation loss of the worst groups\n"
+    "    repetitions:    s of beta until a group was seen adapt_repetitions times,\n"
+    "                    then linearly to adapt_end\n"
+    "    fan:            evaluates the best of adapt_heads heads, each of its own s\n"
+    "    feedback:       s <- s + adapt_kappa (accuracy of large - of small groups)\n\n"
+    "contribution and groupdro look at the batches and move s every 20 steps by at most 0.05; "
+    "hypergradient and feedback move it after an evaluation by at most 0.1 and need the "
+    "attributes of the validation split; fan needs a validation split. docs/adaptive.md compares "
+    "them.";
 
 const gn_method gn_method_gerne = {
     .name = "gerne",
@@ -143,14 +212,17 @@ const gn_method gn_method_gerne = {
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(gerne_options),
-    .state_size = sizeof(gn_extrapolation),
+    .state_size = sizeof(gerne_state),
     .limited = "beta",
     .limited_by = "c",
+    .automatic = "beta",
     .check = check,
     .limits = limits,
     .start = start,
     .plan = plan,
     .step = step,
+    .refit = refit,
+    .evaluated = evaluated,
     .watch = gn_extrapolation_watch,
     .explain = explain,
 };

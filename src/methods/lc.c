@@ -187,6 +187,7 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const lc_state *state = run->state;
     (void)k;
+    plan->everywhere = true;
     return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
 }
 

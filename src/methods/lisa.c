@@ -92,6 +92,7 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
     const lisa_options *given = run->options;
     lisa_state *state = run->state;
     (void)k;
+    plan->everywhere = true;
     plan->batches[plan->count++] = (gn_request){
         .sampler = state->sampler,
         .draw = given->variant == ORIGINAL ? GERNE_DRAW_LESS_BIASED : GERNE_DRAW_UNIFORM,

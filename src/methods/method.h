@@ -35,7 +35,9 @@ typedef struct gn_request {
 typedef struct gn_plan {
     size_t count;
     gn_request batches[GN_BATCHES_MAX];
-    bool joined; /* the batches come as one, in their order */
+    bool joined;     /* the batches come as one, in their order */
+    bool everywhere; /* every rank reads all samples: passes take other batches than these, or mix
+                        their samples; else a rank reads its share of each batch */
     /* Without any the step gets no samples: it fits a head to features that it has inferred. */
 } gn_plan;
 
@@ -106,6 +108,14 @@ typedef struct gn_limits {
     char at[64]; /* the options that the limits depend on: "c = 0.5" */
 } gn_limits;
 
+/* Accuracies on validation by group, as far as the run may know its attributes. */
+typedef struct gn_validated {
+    const double *accuracies; /* [classes * attributes], NaN where there are no samples; NULL when
+                                 attributes are unknown */
+    uint32_t attributes;
+    int64_t step; /* that the evaluation follows: so many are done */
+} gn_validated;
+
 /* What a method may read of its run, and the few fields that start may set. */
 typedef struct gn_run {
     gerne_ctx *ctx;
@@ -135,16 +145,20 @@ typedef struct gn_run {
     bool diagnose;                 /* this step: log norms and cosine of gradients, if it has two */
     const gn_stage *stage;
     int stage_index;
-    int64_t steps; /* of this stage */
+    int64_t steps;       /* of this stage */
+    double weight_decay; /* of this stage */
+    bool repairs;        /* option repair: the head is fitted anew before evaluations */
+    bool automatic;      /* the option named in method->automatic is auto */
 
     /* start may set these. */
-    bool whole;           /* batches are not cut into micro-batches; coupled at first */
-    bool looks_first;     /* losses of all its samples come before gradients: a small network runs
-                             the batch at once, so that nothing is computed twice */
-    size_t pass_samples;  /* of one such batch at most; batch at first */
-    size_t epoch_samples; /* n at first */
-    double c, beta;       /* of the groups' law, for reports; 1 and NaN at first */
-    double lr_scale;      /* step may set it too: multiplies the learning rate; 1 at first */
+    double automatic_value; /* what auto stands for in this run */
+    bool whole;             /* batches are not cut into micro-batches; coupled at first */
+    bool looks_first;       /* losses of all its samples come before gradients: a small network runs
+                               the batch at once, so that nothing is computed twice */
+    size_t pass_samples;    /* of one such batch at most; batch at first */
+    size_t epoch_samples;   /* n at first */
+    double c, beta;         /* of the groups' law, for reports; 1 and NaN at first */
+    double lr_scale;        /* step may set it too: multiplies the learning rate; 1 at first */
     gn_pseudo_report pseudo;
 } gn_run;
 
@@ -188,6 +202,8 @@ struct gn_method {
     const char *default_estimator; /* when attributes are unknown; NULL: none */
     const char *limited;           /* the option that limits is about; or NULL */
     const char *limited_by;        /* the option that moves its limits most, for figures; or NULL */
+    const char *automatic;         /* an option without a default that may be "auto", and is when it
+                                      is not given: run->automatic then; or NULL */
     unsigned val_cells; /* bits 1 << kind: the partitions that it gives by gn_run_val_cells */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
@@ -206,6 +222,12 @@ struct gn_method {
     /* Judges the mean loss since the last evaluation: appends a warning, or nothing. May be NULL.
      */
     gerne_status (*watch)(const gn_run *run, double mean_loss, gn_text *warning);
+    /* Before an evaluation: may set the head of network 0 for it; the run puts the present one back
+     * afterwards, and a checkpoint that is selected has the other. A pure function of the network,
+     * the data and the tables. May be NULL. */
+    gerne_status (*refit)(gn_run *run);
+    /* After an evaluation. May be NULL. */
+    gerne_status (*evaluated)(gn_run *run, const gn_validated *validated);
     /* When training diverges: appends the reason (after "; ") and what to do about it beside
      * lowering train.lr (after " or "). May be NULL. */
     gerne_status (*explain)(const gn_run *run, gn_text *reason, gn_text *remedy);
@@ -236,6 +258,11 @@ GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batc
                                           const gn_loss *loss);
 GERNE_CHECKED gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch,
                                            const gn_loss *loss, bool accumulate);
+
+/* The gradients that the passes of network i since the last that replaced them add up to, in the
+ * order of gn_network_trained: look here and not there, where ranks have their parts. Borrowed
+ * until the next call. */
+GERNE_CHECKED gerne_status gn_run_gradients(gn_run *run, int i, const float **out);
 
 /* One step of network i's optimiser at the stage's learning rate, or at a multiple of it. */
 GERNE_CHECKED gerne_status gn_run_apply(gn_run *run, int i);
@@ -300,7 +327,15 @@ gn_labelled gn_run_labelled(const gn_run *run, gn_sample_set set);
  * [n][classes] and features [n][gn_run_width]; either may be NULL. */
 GERNE_CHECKED gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits,
                                         float *features);
+/* The same of some samples of the split, by their places in it, which ascend. */
+GERNE_CHECKED gerne_status gn_run_infer_part(gn_run *run, int i, gn_sample_set set,
+                                             const uint32_t *places, size_t count, float *logits,
+                                             float *features);
 size_t gn_run_width(gn_run *run, int i); /* of the features of network i */
+
+/* What section select makes of these logits [n][classes] of the validation split: its metric, on
+ * the samples that are judged. */
+GERNE_CHECKED gerne_status gn_run_judge(gn_run *run, const float *logits, double *value);
 /* The same of a network that does not exist yet, for checks. */
 GERNE_CHECKED gerne_status gn_run_model_width(gn_run *run, const gn_model_options *model,
                                               size_t *width);
@@ -309,9 +344,9 @@ GERNE_CHECKED gerne_status gn_run_model_width(gn_run *run, const gn_model_option
 GERNE_CHECKED gerne_status gn_run_get_head(gn_run *run, int i, float *weights, float *bias);
 GERNE_CHECKED gerne_status gn_run_set_head(gn_run *run, int i, const float *weights,
                                            const float *bias);
-/* Its weights without the bias where they lie, for penalties: values and gradients element by
- * element in an order of their own; padding is zero. */
-gn_block gn_run_head_weights(gn_run *run, int i);
+/* Its weights without the bias where they lie, for penalties after the last pass of a step: values
+ * and gradients element by element in an order of their own; padding is zero. */
+GERNE_CHECKED gerne_status gn_run_head_weights(gn_run *run, int i, gn_block *out);
 
 /* ---- body and head apart, for methods that edit features; batches run whole ---- */
 

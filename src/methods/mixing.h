@@ -2,6 +2,7 @@
  * step.
  *
  *     start   gn_mixing_start(run, run->batch, &state->mixing)
+ *     plan    plan->everywhere = true
  *     step    fill state->mixing.pairs[0..count-1]
  *             gn_plain_step(run, gn_mix(&state->mixing, batch, count, GN_MIX_WHOLE))
  */

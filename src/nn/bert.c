@@ -53,6 +53,14 @@ static gerne_status read_tensors(gerne_ctx *ctx, gn_transformer_file *file)
     return GERNE_OK;
 }
 
+/* Texts as long as the positions reach. */
+static gn_sample_shape sample(const gn_weights *weights)
+{
+    const gn_weight *positions = gn_weights_find_end(weights, POSITIONS);
+    bool matrix = positions && positions->ndims == 2 && positions->dims[0] > 0;
+    return matrix ? gn_tokens_shape(positions->dims[0]) : (gn_sample_shape){0};
+}
+
 /* The data meets the network here: every token has a row, every place a position. */
 static gerne_status check(gerne_ctx *ctx, const gn_transformer_file *file, const gn_transformer *t,
                           const gn_field *tokens)
@@ -272,6 +280,7 @@ const gn_architecture gn_bert_architecture = {
     .head = "classifier",
     .prefix = "bert.",
     .settle = settle,
+    .sample = sample,
     .alias = alias,
     .unused = unused,
     .decays_matrices = true,

@@ -1,7 +1,16 @@
 /* mlp.c - linear layers: the logistic regression of the field, and the paper's C-MNIST network. */
-#include "nn/model.h"
-
 #include <stdio.h>
+
+#include "nn/model.h"
+#include "nn/weights.h"
+
+/* As many features as the first layer has columns; pixels in a row are features, too. */
+static gn_sample_shape sample(const gn_weights *weights)
+{
+    const gn_weight *first = gn_weights_find(weights, "fc1.weight");
+    bool matrix = first && first->ndims == 2 && first->dims[1] > 0;
+    return matrix ? gn_features_shape(first->dims[1]) : (gn_sample_shape){0};
+}
 
 static gn_value linear_body(gn_graph *graph, const gn_model_options *options, gn_value input)
 {
@@ -37,6 +46,7 @@ const gn_architecture gn_linear_architecture = {
     .summary = "one linear layer on pixels or features",
     .initialization = GN_INIT_UNIFORM,
     .body = linear_body,
+    .sample = sample,
     .layers_before_head = no_layers,
 };
 
@@ -45,5 +55,6 @@ const gn_architecture gn_mlp_architecture = {
     .summary = "linear layers with ReLU; model.hidden gives their widths",
     .initialization = GN_INIT_UNIFORM,
     .body = mlp_body,
+    .sample = sample,
     .layers_before_head = hidden_layers,
 };

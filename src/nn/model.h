@@ -65,6 +65,8 @@ typedef enum gn_initialization {
 } gn_initialization;
 
 /* One architecture: adds its body (input -> features) to a graph. */
+struct gn_weights;
+
 typedef struct gn_architecture {
     const char *name, *summary;
     bool wants_images, wants_tokens; /* neither: any numbers */
@@ -75,6 +77,9 @@ typedef struct gn_architecture {
     const char *prefix; /* of the names of all layers of the body; or NULL */
     /* Completes the options for these samples, or refuses them; NULL: there is nothing to do. */
     gerne_status (*settle)(gerne_ctx *ctx, gn_model_options *options, const gn_sample_shape *shape);
+    /* What a sample looks like to bare weights, without a field where they do not tell. NULL: they
+     * never do. */
+    gn_sample_shape (*sample)(const struct gn_weights *weights);
     /* Files of the field: other names of a tensor, one after the other (false: there are no more),
      * and tensors that are passed over. NULL: none. */
     bool (*alias)(const char *name, int which, char *out, size_t size);
@@ -90,7 +95,8 @@ typedef struct gn_architecture {
 void gn_head_name(const gn_architecture *architecture, const gn_model_options *options, char *name);
 
 /* Samples that run at once where the batch may be cut: what fits the cache. In inference it is a
- * function of the sample's shape alone, as the last bits may depend on it. */
+ * function of the sample's shape alone, as the last bits may depend on it; predictors for fewer
+ * samples (train/trained_model.h) take fewer at once. */
 int64_t gn_training_batch(const gn_architecture *architecture);
 int64_t gn_inference_batch(const gn_sample_shape *shape);
 

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "nn/packed_body.h"
+#include "nn/split_pass.h"
 
 enum { MODES = 3 };
 
@@ -35,6 +36,7 @@ struct gn_network {
     float *spare_input;  /* of mixed inputs; NULL before the first */
     float *own_gradient; /* [batch][features] of losses that look at features; likewise */
     bool own_counts;     /* the next backward pass of the body adds it */
+    gn_split_room *split_room;
 };
 
 /* ---- building ---- */
@@ -227,6 +229,7 @@ void gn_network_close(gn_network *n)
     gn_free(n->masks);
     gn_free(n->spare_input);
     gn_free(n->own_gradient);
+    gn_split_room_close(n->split_room);
     gn_store_close(n->store);
     gn_graph_close(n->graphs[GN_BODY]);
     gn_graph_close(n->graphs[GN_HEAD]);
@@ -358,6 +361,11 @@ int64_t gn_network_input_size(const gn_network *n)
 int64_t gn_network_feature_count(const gn_network *n)
 {
     return n->features;
+}
+
+gn_split_room **gn_network_split_room(gn_network *n)
+{
+    return &n->split_room;
 }
 
 double gn_network_flops(const gn_network *n)

@@ -5,6 +5,8 @@
 #include "base/half.h"
 #include "base/vector.h"
 #include "nn/mixed_texts.h"
+#include "nn/split_pass.h"
+#include "ranks/ranks.h"
 
 /* ---- loading ---- */
 
@@ -147,10 +149,9 @@ gn_cross_entropy gn_samples_terms(const gn_samples *samples)
                               .share = mixture ? mixture->share : NULL};
 }
 
-/* How many of the samples from first on run at once: as many as the network was built for, and of
- * texts as many as have no more tokens than its limit. */
-static size_t part_of(const gn_network *network, const gn_samples *samples, size_t first,
-                      size_t rest)
+/* As many as the network was built for, and of texts as many as have no more tokens than its limit.
+ */
+size_t gn_pass_next(const gn_network *network, const gn_samples *samples, size_t first, size_t rest)
 {
     size_t batch = (size_t)gn_network_batch(network), most = rest < batch ? rest : batch;
     size_t least = samples->in_pairs ? 2 : 1;
@@ -171,7 +172,8 @@ static gerne_status run_texts(gerne_ctx *ctx, gn_network *network, const gn_samp
 {
     size_t piece;
     for (size_t i = 0; i < n; i += piece) {
-        piece = gn_network_trains_body(network) ? n : part_of(network, samples, first + i, n - i);
+        piece =
+            gn_network_trains_body(network) ? n : gn_pass_next(network, samples, first + i, n - i);
         GN_TRY(load_tokens(ctx, network, samples, first + i, piece));
         GN_TRY(gn_body_forward_rows(ctx, network, i, piece));
     }
@@ -239,7 +241,8 @@ static gerne_status check(gerne_ctx *ctx, const gn_network *network, const gn_sa
 
 bool gn_pass_fits(const gn_network *network, const gn_samples *samples)
 {
-    return samples->count == 0 || part_of(network, samples, 0, samples->count) == samples->count;
+    return samples->count == 0 ||
+           gn_pass_next(network, samples, 0, samples->count) == samples->count;
 }
 
 gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, gn_mode mode,
@@ -250,12 +253,15 @@ gerne_status gn_pass_forward(gerne_ctx *ctx, gn_network *network, gn_mode mode,
     const gn_loss usual = gn_cross_entropy_loss(&own);
     if (!loss && samples->labels)
         loss = &usual;
+    GN_TRY(gn_network_set_mode(ctx, network, mode));
+    if (gn_ranks_of(ctx))
+        return gn_split_pass(ctx, network, samples, loss, (gn_split_work){.forward = true},
+                             outcome);
     if (mode == GN_MODE_TRAIN)
         GN_TRY(check(ctx, network, samples));
-    GN_TRY(gn_network_set_mode(ctx, network, mode));
     size_t n;
     for (size_t first = 0; first < samples->count; first += n) {
-        n = part_of(network, samples, first, samples->count - first);
+        n = gn_pass_next(network, samples, first, samples->count - first);
         GN_TRY(gn_pass_part(ctx, network, samples, first, n, false));
         take_outcome(network, first, n, outcome);
         if (loss)
@@ -284,11 +290,15 @@ gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network, const gn_samples 
     const gn_cross_entropy own = gn_samples_terms(samples);
     const gn_loss usual = gn_cross_entropy_loss(&own);
     loss = loss ? loss : &usual;
-    GN_TRY(check(ctx, network, samples));
     GN_TRY(gn_network_set_mode(ctx, network, GN_MODE_TRAIN));
+    if (gn_ranks_of(ctx))
+        return gn_split_pass(
+            ctx, network, samples, loss,
+            (gn_split_work){.forward = true, .backward = true, .accumulate = accumulate}, outcome);
+    GN_TRY(check(ctx, network, samples));
     size_t n;
     for (size_t first = 0; first < samples->count; first += n) {
-        n = part_of(network, samples, first, samples->count - first);
+        n = gn_pass_next(network, samples, first, samples->count - first);
         GN_TRY(gn_pass_part(ctx, network, samples, first, n, false));
         take_outcome(network, first, n, outcome);
         GN_TRY(backward_part(ctx, network, loss, first, n, accumulate || first > 0, outcome));
@@ -299,7 +309,13 @@ gerne_status gn_pass_step(gerne_ctx *ctx, gn_network *network, const gn_samples 
 gerne_status gn_pass_backward(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                               const gn_loss *loss, bool accumulate, const gn_outcome *outcome)
 {
-    if (!loss || !gn_pass_fits(network, samples))
+    gn_samples own = gn_split_own(ctx, samples);
+    bool again;
+    GN_TRY(gn_ranks_any(ctx, !loss || !gn_pass_fits(network, &own), &again));
+    if (again)
         return gn_pass_step(ctx, network, samples, loss, accumulate, outcome);
+    if (gn_ranks_of(ctx))
+        return gn_split_pass(ctx, network, samples, loss,
+                             (gn_split_work){.backward = true, .accumulate = accumulate}, outcome);
     return backward_part(ctx, network, loss, 0, samples->count, accumulate, outcome);
 }

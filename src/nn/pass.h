@@ -57,8 +57,12 @@ typedef struct gn_outcome {
     float *features;      /* [count][features] */
 } gn_outcome;
 
-/* Whether the samples run at once. */
+/* Whether the samples run at once: those of this process. */
 bool gn_pass_fits(const gn_network *network, const gn_samples *samples);
+
+/* How many of the rest samples from first on run at once. */
+size_t gn_pass_next(const gn_network *network, const gn_samples *samples, size_t first,
+                    size_t rest);
 
 /* One micro-batch: samples first..first+n-1 into the network's input (the rest of the batch is
  * zero), then forward in the network's present mode; without the head when body_only. */
@@ -66,7 +70,10 @@ GERNE_CHECKED gerne_status gn_pass_part(gerne_ctx *ctx, gn_network *network,
                                         const gn_samples *samples, size_t first, size_t n,
                                         bool body_only);
 
-/* In the calls below a loss that is NULL is the cross-entropy of gn_samples_terms, or none where
+/* Where several processes share the run, the calls below take the whole batch on each of them and
+ * run its share; losses and predictions of all samples come back: see split_pass.h.
+ *
+ * In the calls below a loss that is NULL is the cross-entropy of gn_samples_terms, or none where
  * samples have no labels. A training pass of a network that couples its samples takes exactly
  * gn_network_batch samples.
  *

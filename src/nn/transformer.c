@@ -99,19 +99,9 @@ gerne_status gn_transformer_open(gerne_ctx *ctx, const gn_model_options *options
     return status;
 }
 
-static bool ends_with(const char *text, const char *tail)
-{
-    size_t size = strlen(text), length = strlen(tail);
-    return size >= length && strcmp(text + size - length, tail) == 0 &&
-           (size == length || text[size - length - 1] == '.');
-}
-
 const gn_weight *gn_transformer_tensor(const gn_transformer_file *file, const char *name)
 {
-    for (size_t i = 0; file->weights && i < gn_weights_count(file->weights); i++)
-        if (ends_with(gn_weights_at(file->weights, i)->name, name))
-            return gn_weights_at(file->weights, i);
-    return NULL;
+    return file->weights ? gn_weights_find_end(file->weights, name) : NULL;
 }
 
 int64_t gn_transformer_count(const gn_transformer_file *file, const char *pattern)

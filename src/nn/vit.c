@@ -1,8 +1,11 @@
 /* vit.c - vision transformers (ViT, DeiT) under timm's names: pre-norm, a class token, patches by a
  * convolution. */
+#include <math.h>
 #include <stdio.h>
 
 #include "nn/transformer.h"
+
+enum { PATCH_MAX = 1024, SIDE_MAX = 1024 }; /* of positions that may be believed */
 
 /* ViT-Ti/16; the widths of S and B are 384 and 768. */
 static const gn_transformer usual = {
@@ -31,6 +34,20 @@ static gerne_status read_tensors(gerne_ctx *ctx, gn_transformer_file *file)
     file->sizes.intermediate = inner->dims[0];
     file->sizes.depth = gn_transformer_count(file, "blocks.%d.attn.qkv.weight");
     return GERNE_OK;
+}
+
+/* Square images, of as many patches as there are positions behind that of the class token. */
+static gn_sample_shape sample(const gn_weights *weights)
+{
+    const gn_weight *patches = gn_weights_find_end(weights, "patch_embed.proj.weight");
+    const gn_weight *positions = gn_weights_find_end(weights, "pos_embed");
+    if (!patches || patches->ndims != 4 || !positions || positions->ndims != 3)
+        return (gn_sample_shape){0};
+    int64_t count = positions->dims[1] - 1, side = count > 0 ? (int64_t)sqrt((double)count) : 0;
+    int64_t patch = patches->dims[2];
+    if (side < 1 || side * side != count || patch < 1 || patch > PATCH_MAX || side > SIDE_MAX)
+        return (gn_sample_shape){0};
+    return gn_pixels_shape(patches->dims[1], side * patch, side * patch);
 }
 
 static gerne_status check(gerne_ctx *ctx, const gn_transformer *t, const gn_field *pixels)
@@ -102,5 +119,6 @@ const gn_architecture gn_vit_architecture = {
     .body = body,
     .head = "head",
     .settle = settle,
+    .sample = sample,
     .decays_matrices = true,
 };

@@ -233,6 +233,21 @@ const gn_weight *gn_weights_at(const gn_weights *weights, size_t i)
     return &weights->list[i];
 }
 
+static bool ends_with(const char *text, const char *tail)
+{
+    size_t size = strlen(text), length = strlen(tail);
+    return size >= length && strcmp(text + size - length, tail) == 0 &&
+           (size == length || text[size - length - 1] == '.');
+}
+
+const gn_weight *gn_weights_find_end(const gn_weights *weights, const char *name)
+{
+    for (size_t i = 0; i < weights->count; i++)
+        if (ends_with(weights->list[i].name, name))
+            return &weights->list[i];
+    return NULL;
+}
+
 const gn_weight *gn_weights_find(const gn_weights *weights, const char *name)
 {
     size_t low = 0, high = weights->count;

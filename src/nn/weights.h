@@ -63,7 +63,9 @@ void gn_weights_close(gn_weights *weights); /* takes NULL */
 size_t gn_weights_count(const gn_weights *weights);
 const gn_weight *gn_weights_at(const gn_weights *weights, size_t i);           /* file order */
 const gn_weight *gn_weights_find(const gn_weights *weights, const char *name); /* or NULL */
-const char *gn_weights_metadata(const gn_weights *weights, const char *key);   /* or NULL */
+/* The first whose name is this one, or ends with it behind a dot; or NULL. */
+const gn_weight *gn_weights_find_end(const gn_weights *weights, const char *name);
+const char *gn_weights_metadata(const gn_weights *weights, const char *key); /* or NULL */
 size_t gn_weights_metadata_count(const gn_weights *weights);
 const char *gn_weights_metadata_key(const gn_weights *weights, size_t i); /* in file order */
 

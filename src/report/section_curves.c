@@ -86,6 +86,26 @@ static void draw_losses(lines *l, const gn_run_record *run, const gn_curves *cur
     gn_plot_draw(l->page, &plot);
 }
 
+/* s = c (1 + beta) where a rule moves it, between the limits of the rule. */
+static void draw_s(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
+{
+    l->count = 0;
+    if (gn_curves_find(curves, "train/s_high") < 0)
+        return;
+    add_line(l, curves, "train/s", "s in training", 1, 0, false);
+    add_line(l, curves, "train/s_head", "s of the evaluated head", 1, 2, false);
+    add_line(l, curves, "train/s_least", "smallest of a class", 1, 3, false);
+    add_line(l, curves, "train/s_most", "largest of a class", 1, 4, false);
+    add_line(l, curves, "train/s_low", "limits", 1, GN_GREY, true);
+    add_line(l, curves, "train/s_high", NULL, 1, GN_GREY, true);
+    gn_plot plot = plot_of(l, "Extrapolation s = c (1 + beta), moved by method.adapt",
+                           "mean since the last evaluation", NULL);
+    plot.note = "s = 1 balances the groups; above it the small ones weigh more.";
+    if (last)
+        mark_step(&plot, run);
+    gn_plot_draw(l->page, &plot);
+}
+
 static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
 {
     l->count = 0;
@@ -183,6 +203,7 @@ static void draw_stage(lines *l, const gn_run_record *run, const gn_stage_record
     if (last)
         draw_groups(l, run, curves);
     draw_losses(l, run, curves, last);
+    draw_s(l, run, curves, last);
     gn_page_add(l->page, "</div>\n");
 }
 

@@ -33,6 +33,7 @@ typedef struct gn_cell_run {
 typedef struct gn_cell_choice {
     size_t point;
     gn_spread measure;    /* of the reported metric on test */
+    gn_spread chosen_by;  /* of the metric that selected the checkpoints, on the split it is of */
     gn_interval interval; /* hull of the runs' 95% intervals; NAN when the metric has none */
 } gn_cell_choice;
 

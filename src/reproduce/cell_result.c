@@ -8,7 +8,7 @@
 typedef struct tally {
     const gn_cell *cell;
     const gn_trial_list *trials;
-    double *values; /* [cell->run_count] */
+    double *values, *chosen_by; /* [cell->run_count] */
 } tally;
 
 static void widen(gn_interval *hull, gn_interval one)
@@ -19,13 +19,12 @@ static void widen(gn_interval *hull, gn_interval one)
     hull->hi = isnan(hull->hi) || 100 * one.hi > hull->hi ? 100 * one.hi : hull->hi;
 }
 
-/* The choice as it would be with this point; *chosen_by is the mean that points are compared by. */
-static gn_cell_choice judge_point(tally *t, size_t point, bool oracle, double *chosen_by)
+/* The choice as it would be with this point. */
+static gn_cell_choice judge_point(tally *t, size_t point, bool oracle)
 {
     const char *metric = t->cell->dataset->metric;
     gn_cell_choice choice = {.point = point, .interval = {NAN, NAN}};
     size_t n = 0;
-    double sum = 0;
     for (size_t i = 0; i < t->cell->run_count; i++) {
         const gn_trial *trial = &t->trials->items[t->cell->runs[i].trial];
         gn_result_selection by;
@@ -38,29 +37,26 @@ static gn_cell_choice judge_point(tally *t, size_t point, bool oracle, double *c
         double value = gn_result_figure(splits, "test", metric);
         if (isnan(value))
             continue;
+        t->chosen_by[n] = 100 * gn_result_figure(splits, oracle ? "test" : by.split, by.metric);
         t->values[n++] = 100 * value;
-        sum += gn_result_figure(splits, oracle ? "test" : by.split, by.metric);
         widen(&choice.interval, gn_result_interval(splits, "test", metric));
     }
     choice.measure = gn_spread_of(t->values, n);
-    *chosen_by = n ? sum / (double)n : (double)NAN;
+    choice.chosen_by = gn_spread_of(t->chosen_by, n);
     return choice;
 }
 
 static gn_cell_choice choose_point(tally *t, bool oracle)
 {
-    double best_value;
-    gn_cell_choice best = judge_point(t, 0, oracle, &best_value);
+    gn_cell_choice best = judge_point(t, 0, oracle);
     for (size_t p = 1; p < gn_grid_size(&t->cell->axes); p++) {
-        double value;
-        gn_cell_choice choice = judge_point(t, p, oracle, &value);
+        gn_cell_choice choice = judge_point(t, p, oracle);
+        double value = choice.chosen_by.mean, best_value = best.chosen_by.mean;
         bool more = choice.measure.n > best.measure.n;
         bool better =
             choice.measure.n == best.measure.n && (isnan(best_value) || value > best_value);
-        if (more || better) {
+        if (more || better)
             best = choice;
-            best_value = value;
-        }
     }
     return best;
 }
@@ -80,7 +76,9 @@ gerne_status gn_cell_sum_up(gerne_ctx *ctx, const gn_trial_list *trials, gn_cell
 {
     tally t = {.cell = cell, .trials = trials};
     cell->result = (gn_cell_result){0};
-    GN_TRY(gn_alloc(ctx, cell->run_count + 1, sizeof *t.values, "figures of a cell", &t.values));
+    GN_TRY(
+        gn_alloc(ctx, 2 * cell->run_count + 1, sizeof *t.values, "figures of a cell", &t.values));
+    t.chosen_by = t.values + cell->run_count;
     for (size_t i = 0; i < cell->run_count; i++) {
         const gn_trial *trial = &trials->items[cell->runs[i].trial];
         cell->result.done += trial->state == GN_TRIAL_DONE;

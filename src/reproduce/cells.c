@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CELLS_MAX = 512 };
+enum { CELLS_MAX = 1024 };
 
 /* ---- cells.csv ---- */
 

@@ -28,6 +28,10 @@ static const kind kinds[] = {
      .add = gn_reproduce_methods,
      .alone = true,
      .search_first = true},
+    {.name = "adapt",
+     .title = "Rules that choose beta compared with fixed values",
+     .add = gn_reproduce_adapt,
+     .alone = true},
 };
 
 static const kind *kind_of(const char *what)

@@ -44,6 +44,37 @@ gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predicti
     return split == GN_VAL ? judge_cells(t, predictions, metrics) : GERNE_OK;
 }
 
+gerne_status gn_run_judge(gn_run *run, const float *logits, double *value)
+{
+    gn_trainer *t = (gn_trainer *)run;
+    const gn_judged_part *part = &t->now.judged;
+    const gn_dataset *data = t->input.data;
+    const gn_sample_list *all = &t->input.samples[GN_VAL];
+    size_t count = part->places ? part->samples.count : all->count;
+    gn_predictions p;
+    gn_metrics m = {0};
+    gerne_status status = GERNE_OK;
+    gn_predictions_init(&p, (int32_t)run->classes,
+                        (int32_t)(data->attributes ? data->attributes : 1), false);
+    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+        size_t place = part->places ? part->places[i] : i;
+        uint32_t sample = all->items[place];
+        const int32_t a = data->attributes ? data->a[sample] : 0;
+        status = gn_predictions_add_logits(run->ctx, &p, logits + place * run->classes,
+                                           &data->y[sample], &a, 1);
+    }
+    if (status == GERNE_OK)
+        status =
+            gn_metrics_compute(run->ctx, &p, data->attributes ? t->input.train_counts : NULL, &m);
+    if (status == GERNE_OK)
+        status = judge_cells(t, &p, &m);
+    if (status == GERNE_OK)
+        *value = gn_metrics_value(&m, (gn_metric)t->config->select.metric);
+    gn_metrics_free(&m);
+    gn_predictions_free(&p);
+    return status;
+}
+
 /* The e-th evaluation follows step ceil(e N / (K B)); the last step is always judged. */
 bool gn_evaluation_due(const gn_trainer *t, int64_t step)
 {
@@ -55,6 +86,23 @@ bool gn_evaluation_due(const gn_trainer *t, int64_t step)
         return step % t->config->train.eval_every == 0;
     double e = floor((double)step / t->now.epoch_steps + 1e-9);
     return e >= 1 && (int64_t)ceil(e * t->now.epoch_steps - 1e-9) == step;
+}
+
+/* Evaluations up to a step, apart from the one that only the end of the stage makes. */
+static int64_t evaluations_until(const gn_trainer *t, int64_t step)
+{
+    if (t->config->train.eval_every)
+        return step / t->config->train.eval_every;
+    return (int64_t)floor((double)step / t->now.epoch_steps + 1e-9);
+}
+
+/* From steps alone, so that a resumed run stops where it would have stopped. */
+bool gn_out_of_patience(const gn_trainer *t)
+{
+    int64_t patience = t->config->train.patience, best = t->at.best.step;
+    if (!patience || !best || t->run.stage_index != t->stage_count - 1)
+        return false;
+    return evaluations_until(t, t->at.step) - evaluations_until(t, best) >= patience;
 }
 
 /* ---- the log ---- */
@@ -179,6 +227,26 @@ static gerne_status choose(gn_trainer *t, gn_split split, const gn_metrics *m,
     return GERNE_OK;
 }
 
+/* What the method may know of an evaluation on validation. */
+static gerne_status tell_method(gn_trainer *t, const gn_metrics *m)
+{
+    const gn_method *owner = t->run.stage->owner;
+    size_t count = (size_t)m->classes * (size_t)m->attributes;
+    double *accuracies;
+    if (!owner->evaluated)
+        return GERNE_OK;
+    bool known = t->run.known && t->input.data->attributes;
+    GN_TRY(gn_alloc(t->run.ctx, count, sizeof *accuracies, "accuracies", &accuracies));
+    for (size_t g = 0; g < count; g++)
+        accuracies[g] = m->groups[g].acc;
+    const gn_validated validated = {.accuracies = known ? accuracies : NULL,
+                                    .attributes = (uint32_t)m->attributes,
+                                    .step = t->at.step};
+    gerne_status status = owner->evaluated(&t->run, &validated);
+    gn_free(accuracies);
+    return status;
+}
+
 /* One split: evaluated, logged, and weighed when it is the one that chooses. */
 static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
 {
@@ -206,6 +274,8 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
         json_object_set_new(event, gn_split_name(split), brief(&m));
         status = log_scalars(t, gn_split_name(split), &m);
     }
+    if (status == GERNE_OK && split == GN_VAL)
+        status = tell_method(t, &m);
     if (better) {
         t->record.best_changed = true;
         json_object_set_new(event, "best", json_true());
@@ -222,12 +292,16 @@ gerne_status gn_evaluate_step(gn_trainer *t)
     json_t *event = json_pack(
         "{s:s,s:I,s:o,s:o}", "stage", t->run.stage->name, "step", (json_int_t)t->at.step, "epoch",
         gn_json_number((double)t->at.step / t->now.epoch_steps), "lr", gn_json_number(lr));
-    gerne_status status = log_figures(t, event);
+    gn_kept_head kept;
     gn_swap_average(t);
+    gerne_status status = gn_refit_begin(t, &kept);
+    if (status == GERNE_OK)
+        status = log_figures(t, event);
     if (status == GERNE_OK)
         status = judge_split(t, GN_VAL, event);
     if (status == GERNE_OK)
         status = judge_split(t, GN_TEST, event);
+    gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
     if (status != GERNE_OK) {
         json_decref(event);

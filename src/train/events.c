@@ -122,6 +122,8 @@ gerne_status gn_events_scalar(gn_events *events, const char *tag, uint64_t step,
 {
     float single = (float)value;
     uint32_t bits;
+    if (!events)
+        return GERNE_OK;
     memcpy(&bits, &single, sizeof bits);
     unsigned char bytes[4];
     put_little_endian(bytes, bits, 4);
@@ -142,7 +144,7 @@ gerne_status gn_events_scalar(gn_events *events, const char *tag, uint64_t step,
 
 gerne_status gn_events_flush(gn_events *events)
 {
-    return gn_append_flush(events->file);
+    return events ? gn_append_flush(events->file) : GERNE_OK;
 }
 
 gerne_status gn_events_sync(gn_events *events, uint64_t *length)

@@ -17,7 +17,8 @@ typedef struct gn_events gn_events;
 GERNE_CHECKED gerne_status gn_events_open(gerne_ctx *ctx, const char *path, uint64_t keep,
                                           gn_events **out);
 
-/* One point of the curve that tag names, such as "val/wga". */
+/* One point of the curve that tag names, such as "val/wga". Like gn_events_flush it takes NULL: a
+ * rank that does not write. */
 GERNE_CHECKED gerne_status gn_events_scalar(gn_events *events, const char *tag, uint64_t step,
                                             double value);
 

@@ -22,7 +22,8 @@ const gn_option gn_export_option_table[] = {
     {"overwrite", GN_BOOL, FIELD(overwrite), .fallback = "false", .help = "replace existing files"},
     {"shape", GN_INTS, FIELD(shape), .min = 1, .max = 1 << 24,
      .help = "shape of a sample, for weights without metadata: 3,HEIGHT,WIDTH of images, the "
-             "number of features, or the most tokens of a text"},
+             "number of features, or the most tokens of a text (default: what the weights tell; "
+             "those of ResNets do not)"},
     {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto",
      .choices = "auto|none|imagenet|cifar",
      .help = "normalisation of images, for weights without metadata; auto is imagenet"},
@@ -68,7 +69,10 @@ static gerne_status shape_of(gerne_ctx *ctx, const gn_trained_model *model, gn_i
 {
     const gn_architecture *a;
     GN_TRY(gn_architecture_find(ctx, gn_trained_model_arch(model), &a));
-    if (given.count == 0) {
+    *out = (gn_sample_shape){0};
+    if (given.count == 0 && a->sample)
+        *out = a->sample(gn_trained_model_weights(model));
+    if (given.count == 0 && !out->count) {
         gn_fail(ctx, GERNE_EUSAGE, "weights without metadata do not say what a sample looks like");
         gn_hint(ctx, a->wants_tokens   ? "--shape 512, the most tokens of a text"
                      : a->wants_images ? "--shape 3,224,224"
@@ -81,11 +85,32 @@ static gerne_status shape_of(gerne_ctx *ctx, const gn_trained_model *model, gn_i
         *out = gn_tokens_shape(given.items[0]);
     else if (given.count == 1 && !a->wants_images)
         *out = gn_features_shape(given.items[0]);
-    else
+    else if (given.count)
         return gn_fail(ctx, GERNE_EUSAGE, "--shape does not fit '%s'", a->name);
     if (a->wants_tokens)
         out->fields[0].below = 1; /* at least; the weights bring the vocabulary */
     return GERNE_OK;
+}
+
+/* A model that has met samples keeps their shape. */
+static gerne_status settle_shape(gerne_ctx *ctx, gn_trained_model *model, gn_ints given,
+                                 gn_sample_shape *out)
+{
+    const gn_model_card *card = gn_trained_model_card(model);
+    char words[2][96];
+    if (card && !given.count) {
+        *out = card->shape;
+        return GERNE_OK;
+    }
+    GN_TRY(shape_of(ctx, model, given, out));
+    if (!card || gn_shape_fits(&card->shape, out))
+        return GERNE_OK;
+    gn_shape_words(&card->shape, words[0], sizeof words[0]);
+    gn_shape_words(out, words[1], sizeof words[1]);
+    gn_fail(ctx, GERNE_EUSAGE, "the shape is %s, but this model has predicted for %s", words[1],
+            words[0]);
+    gn_hint(ctx, "open the weights again for samples of another shape");
+    return GERNE_EUSAGE;
 }
 
 /* The card as it is, or made from the options. */
@@ -94,7 +119,7 @@ static gerne_status complete_card(gerne_ctx *ctx, gn_trained_model *model,
 {
     gn_sample_shape shape = {0};
     if (!gn_trained_model_has_metadata(model)) {
-        GN_TRY(shape_of(ctx, model, options->shape, &shape));
+        GN_TRY(settle_shape(ctx, model, options->shape, &shape));
     } else if (options->shape.count || options->normalize != GN_NORMALIZE_AUTO) {
         gn_fail(ctx, GERNE_EUSAGE, "'--%s' conflicts with the metadata of the weights",
                 options->shape.count ? "shape" : "normalize");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/fetch.h"
+#include "ranks/ranks.h"
 
 enum { SLOTS = 2 };
 
@@ -14,8 +15,10 @@ typedef struct feed_slot {
     gn_minibatch batches[GN_BATCHES_MAX];
     size_t count, capacity;
     uint32_t *indices, *rows;
+    uint32_t *own, *own_rows; /* places and rows of the samples that this rank reads */
+    size_t own_count;
     int32_t *labels, *predictions[GN_NETWORKS_MAX];
-    float *weights, *own, *biased, *less_biased, *losses[GN_NETWORKS_MAX];
+    float *weights, *weighed, *biased, *less_biased, *losses[GN_NETWORKS_MAX];
     const void **sources[GN_FIELDS_MAX]; /* where the samples lie, by field */
 } feed_slot;
 
@@ -32,7 +35,8 @@ struct gn_feed {
 
 static void free_arrays(feed_slot *s)
 {
-    void *all[] = {s->indices, s->rows, s->labels, s->weights, s->own, s->biased, s->less_biased};
+    void *all[] = {s->indices, s->rows,    s->own,    s->own_rows,   s->labels,
+                   s->weights, s->weighed, s->biased, s->less_biased};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         gn_free(all[i]);
     for (int i = 0; i < GN_FIELDS_MAX; i++)
@@ -58,6 +62,8 @@ static gerne_status reserve(gerne_ctx *ctx, feed_slot *s, size_t need)
     GN_TRY(gn_alloc(ctx, n, sizeof *s->labels, what, &s->labels));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->weights, what, &s->weights));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->own, what, &s->own));
+    GN_TRY(gn_alloc(ctx, n, sizeof *s->own_rows, what, &s->own_rows));
+    GN_TRY(gn_alloc(ctx, n, sizeof *s->weighed, what, &s->weighed));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->biased, what, &s->biased));
     GN_TRY(gn_alloc(ctx, n, sizeof *s->less_biased, what, &s->less_biased));
     for (int i = 0; i < GN_FIELDS_MAX; i++)
@@ -149,7 +155,7 @@ static void view(const gn_feed *f, feed_slot *s, int64_t k, size_t first, size_t
                     .place = first},
         .biased = extrapolated ? s->biased + first : NULL,
         .less_biased = extrapolated ? s->less_biased + first : NULL,
-        .weights = s->own + first,
+        .weights = s->weighed + first,
     };
     for (int i = 0; i < GN_FIELDS_MAX; i++)
         out->samples.fields[i] = s->sources[i] + first;
@@ -158,6 +164,17 @@ static void view(const gn_feed *f, feed_slot *s, int64_t k, size_t first, size_t
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
         out->losses[i] = s->losses[i] + first;
         out->predictions[i] = s->predictions[i] + first;
+    }
+}
+
+/* The share of one batch, first..first+count-1 of the slot; all of it in a process alone. */
+static void take_share(const gn_feed *f, feed_slot *s, size_t first, size_t count)
+{
+    const gn_ranks *ranks = s->plan.everywhere ? NULL : gn_ranks_of(f->run->ctx);
+    gn_share share = gn_ranks_share(ranks, gn_ranks_rank(ranks), count, 1);
+    for (size_t i = first + share.first; i < first + share.end; i++) {
+        s->own[s->own_count] = (uint32_t)i;
+        s->own_rows[s->own_count++] = s->rows[i];
     }
 }
 
@@ -176,15 +193,20 @@ static gerne_status draw_all(gn_feed *f, feed_slot *s, int64_t k)
         total += size_of(request, s->draws[r]);
     }
     GN_TRY(reserve(run->ctx, s, total));
+    s->own_count = 0;
     for (size_t r = 0; r < s->plan.count; r++) {
         const gn_request *request = &s->plan.batches[r];
         size_t n = size_of(request, s->draws[r]);
         place(f, s, first, request, s->draws[r]);
         view(f, s, k, first, n, draws_both(request), &s->batches[r]);
+        if (!s->plan.joined)
+            take_share(f, s, first, n);
         first += n;
     }
-    if (s->plan.joined)
+    if (s->plan.joined) {
         view(f, s, k, 0, total, false, &s->batches[0]);
+        take_share(f, s, 0, total);
+    }
     s->count = total;
     s->k = k;
     return GERNE_OK;
@@ -217,10 +239,10 @@ static gerne_status prepare(gn_feed *f, int64_t k)
 {
     feed_slot *s = &f->slots[k % SLOTS];
     GN_TRY(draw_all(f, s, k));
-    if (s->count == 0)
+    if (s->own_count == 0)
         return GERNE_OK; /* a step that works on features */
     GN_TRY(open_fetch(f, s->count));
-    return gn_fetch_submit(f->fetch, (uint64_t)k, s->rows, s->count);
+    return gn_fetch_submit(f->fetch, (uint64_t)k, s->own_rows, s->own_count);
 }
 
 gerne_status gn_feed_next(gn_feed *f, int64_t k, gn_minibatch **batches)
@@ -231,11 +253,14 @@ gerne_status gn_feed_next(gn_feed *f, int64_t k, gn_minibatch **batches)
     f->held = false;
     if (s->k != k)
         GN_TRY(prepare(f, k));
-    if (s->count) {
+    for (int i = 0; i < GN_FIELDS_MAX && s->count > s->own_count; i++)
+        memset(s->sources[i], 0, s->count * sizeof *s->sources[i]); /* what other ranks read */
+    if (s->own_count) {
         const void *const *fields[GN_FIELDS_MAX];
         GN_TRY(gn_fetch_wait(f->fetch, fields));
         for (int i = 0; i < GN_FIELDS_MAX && fields[i]; i++)
-            memcpy(s->sources[i], fields[i], s->count * sizeof *fields[i]);
+            for (size_t j = 0; j < s->own_count; j++)
+                s->sources[i][s->own[j]] = fields[i][j];
         f->held = true;
     }
     if (f->ahead && k + 1 < f->run->steps)

@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "data/derive.h"
 #include "nn/network_weights.h"
+#include "ranks/ranks.h"
 #include "train/inference.h"
 
 /* The file is a NumPy array (numpy.load reads it) with a trailer that tells whether it is whole. */
@@ -292,6 +293,8 @@ static gerne_status put_halves(feature_sink *sink, const float *values)
 static gerne_status take_features(void *user, const gn_inferred *inferred)
 {
     feature_sink *sink = user;
+    if (!sink->writer) /* rank 0 writes */
+        return GERNE_OK;
     if (!sink->row)
         return put(sink, inferred->features, inferred->count * sink->width * sizeof(float));
     for (size_t i = 0; i < inferred->count; i++)
@@ -318,9 +321,12 @@ static gerne_status write_rows(const gn_dataset *dataset, gn_inference *inferenc
                                const gn_sample_list *all, gn_frozen *frozen, feature_sink *sink)
 {
     unsigned char trailer[TRAILER];
-    GN_TRY(write_header(sink->writer, dataset->n, sink->width, element_size(frozen)));
+    if (sink->writer)
+        GN_TRY(write_header(sink->writer, dataset->n, sink->width, element_size(frozen)));
     gn_feature_digest_start(&sink->digest);
     GN_TRY(gn_inference_run(inference, "features", all->items, all->count, take_features, sink));
+    if (!sink->writer)
+        return GERNE_OK;
     memcpy(trailer, magic, TRAILER_MAGIC);
     memcpy(trailer + TRAILER_MAGIC, frozen->key, GN_SHA256_SIZE);
     gn_feature_digest_end(&sink->digest, trailer + TRAILER_MAGIC + GN_SHA256_SIZE);
@@ -342,7 +348,7 @@ static gerne_status compute_features(gerne_ctx *ctx, const gn_dataset *dataset, 
         status = gn_alloc(ctx, sink.width, sizeof *sink.row, "a row of features", &sink.row);
     if (status == GERNE_OK)
         status = gn_samples_of_split(ctx, dataset, GN_SPLITS, &all);
-    if (status == GERNE_OK)
+    if (status == GERNE_OK && gn_ranks_first(ctx))
         status = gn_write_open(ctx, frozen->path, &sink.writer);
     if (status == GERNE_OK)
         status = write_rows(dataset, inference, &all, frozen, &sink);
@@ -355,34 +361,49 @@ static gerne_status compute_features(gerne_ctx *ctx, const gn_dataset *dataset, 
 
 /* ---- finding or making ---- */
 
-static gerne_status find_or_make_alone(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
-                                       gn_frozen *frozen)
+static gerne_status find(gerne_ctx *ctx, const gn_dataset *dataset, int threads, gn_frozen *frozen)
 {
-    if (gn_path_exists(frozen->path)) {
-        gerne_status status = open_features(ctx, dataset, threads, frozen);
-        frozen->cached = status == GERNE_OK;
-        if (status != GERNE_EDATA)
-            return status;
-        gn_log(ctx, GERNE_LOG_WARNING, "%s; recomputing it", gerne_message(ctx));
-        gn_dataset_close(frozen->features);
-        frozen->features = NULL;
-    }
-    GN_TRY(compute_features(ctx, dataset, threads, frozen));
-    return open_features(ctx, dataset, threads, frozen);
+    if (!gn_path_exists(frozen->path))
+        return GERNE_OK;
+    gerne_status status = open_features(ctx, dataset, threads, frozen);
+    frozen->cached = status == GERNE_OK;
+    if (status != GERNE_EDATA)
+        return status;
+    gn_log(ctx, GERNE_LOG_WARNING, "%s; recomputing it", gerne_message(ctx));
+    gn_dataset_close(frozen->features);
+    frozen->features = NULL;
+    return GERNE_OK;
 }
 
-/* One process computes them, the others wait. */
+/* Rank 0 looks for the file, all compute it, rank 0 writes it, and all read it. */
+static gerne_status find_or_make_together(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
+                                          gn_frozen *frozen)
+{
+    bool first = gn_ranks_first(ctx);
+    GN_TRY(gn_ranks_agree(ctx, first ? find(ctx, dataset, threads, frozen) : GERNE_OK));
+    GN_TRY(gn_ranks_broadcast(ctx, &frozen->cached, sizeof frozen->cached));
+    if (!frozen->cached)
+        GN_TRY(compute_features(ctx, dataset, threads, frozen));
+    gerne_status status =
+        frozen->features ? GERNE_OK : open_features(ctx, dataset, threads, frozen);
+    if (status != GERNE_OK && !first)
+        gn_hint(ctx, "choose a --cache that all hosts share");
+    return gn_ranks_agree(ctx, status);
+}
+
+/* One process computes them (or its ranks), others wait. */
 static gerne_status find_or_make(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
                                  gn_frozen *frozen)
 {
     gn_text path = {0};
     int lock = -1;
     gerne_status status = gn_text_add(ctx, &path, "%s.lock", frozen->path);
-    if (status == GERNE_OK && !gn_path_exists(frozen->path))
+    if (status == GERNE_OK && gn_ranks_first(ctx) && !gn_path_exists(frozen->path))
         status = gn_lock_wait(ctx, path.bytes, "features",
                               "waiting for another process to compute them", &lock);
+    status = gn_ranks_agree(ctx, status);
     if (status == GERNE_OK)
-        status = find_or_make_alone(ctx, dataset, threads, frozen);
+        status = find_or_make_together(ctx, dataset, threads, frozen);
     if (path.bytes)
         gn_lock_release(path.bytes, lock, true);
     gn_text_free(&path);

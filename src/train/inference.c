@@ -5,6 +5,7 @@
 
 #include "data/fetch.h"
 #include "nn/pass.h"
+#include "ranks/ranks.h"
 
 struct gn_inference {
     gerne_ctx *ctx;
@@ -14,16 +15,24 @@ struct gn_inference {
     size_t batch; /* samples of one pass */
     bool body_only;
     gn_samples samples;
-    int32_t *y, *a; /* [batch], for predictions */
+    int32_t *y, *a;        /* [batch], for predictions */
+    bool gathers_features; /* from other ranks */
+    char *own, *all;       /* messages of ranks */
 };
+
+size_t gn_count_split(const gn_dataset *dataset, gn_split split)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->n; i++)
+        count += split == GN_SPLITS || dataset->split[i] == split;
+    return count;
+}
 
 gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
                                  gn_sample_list *out)
 {
     *out = (gn_sample_list){0};
-    size_t count = 0;
-    for (size_t i = 0; i < dataset->n; i++)
-        count += split == GN_SPLITS || dataset->split[i] == split;
+    size_t count = gn_count_split(dataset, split);
     GN_TRY(gn_alloc(ctx, count ? count : 1, sizeof *out->items, "a list of samples", &out->items));
     for (size_t i = 0; i < dataset->n; i++)
         if (split == GN_SPLITS || dataset->split[i] == split)
@@ -68,6 +77,18 @@ static gerne_status check_shape(gerne_ctx *ctx, const gn_network *network,
     return GERNE_EUSAGE;
 }
 
+/* Ranks with less memory decide. */
+static gerne_status agree_on_batch(gerne_ctx *ctx, size_t *batch)
+{
+    size_t ranks = (size_t)gn_ranks_size(gn_ranks_of(ctx)), *all;
+    GN_TRY(gn_alloc(ctx, ranks, sizeof *all, "batches of ranks", &all));
+    gerne_status status = gn_ranks_gather(ctx, batch, sizeof *batch, all);
+    for (size_t r = 0; r < ranks && status == GERNE_OK; r++)
+        *batch = all[r] < *batch ? all[r] : *batch;
+    gn_free(all);
+    return status;
+}
+
 static gerne_status make_buffers(gn_inference *inference, const gn_inference_options *options)
 {
     gerne_ctx *ctx = inference->ctx;
@@ -78,6 +99,7 @@ static gerne_status make_buffers(gn_inference *inference, const gn_inference_opt
     size_t slots = gn_fetch_slots(inference->fetch); /* memory_limit may allow fewer */
     if (slots < inference->batch)
         inference->batch = slots;
+    GN_TRY(agree_on_batch(ctx, &inference->batch));
     size_t batch = inference->batch;
     GN_TRY(gn_alloc(ctx, batch, sizeof *inference->y, "a batch", &inference->y));
     return gn_alloc(ctx, batch, sizeof *inference->a, "a batch", &inference->a);
@@ -115,6 +137,8 @@ void gn_inference_close(gn_inference *inference)
     gn_fetch_close(inference->fetch);
     gn_free(inference->y);
     gn_free(inference->a);
+    gn_free(inference->own);
+    gn_free(inference->all);
     gn_free(inference);
 }
 
@@ -179,12 +203,11 @@ static gerne_status report(gn_inference *inference, const char *what, size_t don
     return what ? gn_progress(inference->ctx, &progress) : GERNE_OK;
 }
 
-gerne_status gn_inference_run(gn_inference *inference, const char *what, const uint32_t *samples,
+static gerne_status run_alone(gn_inference *inference, const char *what, const uint32_t *samples,
                               size_t count, gn_inferred_fn *take, void *user)
 {
     pass p = {.samples = samples, .count = count};
     gn_inferred inferred = {0};
-    GN_TRY(gn_network_set_mode(inference->ctx, inference->network, GN_MODE_INFER));
     gerne_status status = GERNE_OK;
     for (size_t first = 0; status == GERNE_OK && first < count; first += inferred.count) {
         status = run_batch(inference, &p, first, &inferred);
@@ -196,6 +219,150 @@ gerne_status gn_inference_run(gn_inference *inference, const char *what, const u
     if (status != GERNE_OK)
         drain(inference, &p);
     return status;
+}
+
+/* ---- on several ranks ----
+ *
+ * Batches go round the ranks, and come together in the order of the list: the same batches as in
+ * one process. */
+
+static size_t row_of(const gn_inference *inference)
+{
+    size_t classes = (size_t)gn_network_classes(inference->network);
+    size_t width = (size_t)gn_network_feature_count(inference->network);
+    return (inference->body_only ? 0 : classes) +
+           (inference->body_only || inference->gathers_features ? width : 0);
+}
+
+static size_t message_size(const gn_inference *inference)
+{
+    return inference->batch * row_of(inference) * sizeof(float);
+}
+
+/* Logits, then features. */
+static void pack(const gn_inference *inference, const gn_inferred *inferred)
+{
+    size_t classes = (size_t)gn_network_classes(inference->network);
+    float *at = (float *)(void *)inference->own;
+    if (inferred->logits) {
+        memcpy(at, inferred->logits, inferred->count * classes * sizeof *at);
+        at += inferred->count * classes;
+    }
+    if (inference->body_only || inference->gathers_features)
+        memcpy(at, inferred->features, inferred->count * inferred->feature_count * sizeof *at);
+}
+
+static gn_inferred unpack(const gn_inference *inference, int rank, const uint32_t *samples,
+                          size_t count)
+{
+    size_t classes = (size_t)gn_network_classes(inference->network);
+    const float *at =
+        (const float *)(void *)(inference->all + (size_t)rank * message_size(inference));
+    return (gn_inferred){
+        .samples = samples,
+        .count = count,
+        .logits = inference->body_only ? NULL : at,
+        .features = inference->body_only          ? at
+                    : inference->gathers_features ? at + count * classes
+                                                  : NULL,
+        .feature_count = (size_t)gn_network_feature_count(inference->network),
+    };
+}
+
+static gerne_status make_room(gn_inference *inference)
+{
+    size_t ranks = (size_t)gn_ranks_size(gn_ranks_of(inference->ctx));
+    gn_free(inference->own);
+    gn_free(inference->all);
+    inference->own = inference->all = NULL;
+    GN_TRY(gn_alloc_aligned(inference->ctx, 1, message_size(inference), "a message to other ranks",
+                            &inference->own));
+    return gn_alloc_aligned(inference->ctx, ranks, message_size(inference), "messages of all ranks",
+                            &inference->all);
+}
+
+/* The samples of this rank's batches, one after the other. */
+static gerne_status list_own(const gn_inference *inference, const uint32_t *samples, size_t count,
+                             uint32_t **own, size_t *own_count)
+{
+    const gn_ranks *ranks = gn_ranks_of(inference->ctx);
+    size_t batch = inference->batch, each = batch * (size_t)gn_ranks_size(ranks);
+    *own_count = 0;
+    GN_TRY(gn_alloc(inference->ctx, count / each * batch + batch, sizeof **own, "a list of samples",
+                    own));
+    for (size_t first = (size_t)gn_ranks_rank(ranks) * batch; first < count; first += each) {
+        size_t n = count - first < batch ? count - first : batch;
+        memcpy(*own + *own_count, samples + first, n * sizeof **own);
+        *own_count += n;
+    }
+    return GERNE_OK;
+}
+
+/* One batch of every rank, as far as there are any. */
+static gerne_status run_round(gn_inference *inference, pass *p, const uint32_t *samples,
+                              size_t count, gn_inferred_fn *take, void *user)
+{
+    const gn_ranks *ranks = gn_ranks_of(inference->ctx);
+    size_t batch = inference->batch;
+    if (p->released < p->count) {
+        gn_inferred own;
+        GN_TRY(run_batch(inference, p, p->released, &own));
+        pack(inference, &own);
+    }
+    GN_TRY(
+        gn_ranks_gather(inference->ctx, inference->own, message_size(inference), inference->all));
+    gerne_status status = GERNE_OK;
+    for (int r = 0; r < gn_ranks_size(ranks) && (size_t)r * batch < count; r++) {
+        size_t first = (size_t)r * batch, n = count - first < batch ? count - first : batch;
+        gn_inferred part = unpack(inference, r, samples + first, n);
+        if (status == GERNE_OK)
+            status = take(user, &part);
+    }
+    return status;
+}
+
+/* All ranks stop, or none. */
+static gerne_status report_all(gn_inference *inference, const char *what, size_t done, size_t total)
+{
+    gerne_status status = report(inference, what, done, total);
+    bool interrupted;
+    GN_TRY(gn_ranks_any(inference->ctx, status == GERNE_EINTERRUPTED, &interrupted));
+    return interrupted ? GERNE_EINTERRUPTED : status;
+}
+
+static gerne_status run_split(gn_inference *inference, const char *what, const uint32_t *samples,
+                              size_t count, gn_inferred_fn *take, void *user)
+{
+    size_t each = inference->batch * (size_t)gn_ranks_size(gn_ranks_of(inference->ctx));
+    uint32_t *own = NULL;
+    pass p = {0};
+    GN_TRY(make_room(inference));
+    gerne_status status = list_own(inference, samples, count, &own, &p.count);
+    p.samples = own;
+    for (size_t first = 0; status == GERNE_OK && first < count; first += each) {
+        status = run_round(inference, &p, samples + first, count - first, take, user);
+        size_t done = first + each < count ? first + each : count;
+        if (status == GERNE_OK && what)
+            status = report_all(inference, what, done, count);
+    }
+    if (status != GERNE_OK)
+        drain(inference, &p);
+    gn_free(own);
+    return status;
+}
+
+void gn_inference_gather_features(gn_inference *inference, bool on)
+{
+    inference->gathers_features = on;
+}
+
+gerne_status gn_inference_run(gn_inference *inference, const char *what, const uint32_t *samples,
+                              size_t count, gn_inferred_fn *take, void *user)
+{
+    GN_TRY(gn_network_set_mode(inference->ctx, inference->network, GN_MODE_INFER));
+    if (gn_ranks_of(inference->ctx))
+        return run_split(inference, what, samples, count, take, user);
+    return run_alone(inference, what, samples, count, take, user);
 }
 
 /* ---- predictions ---- */

@@ -9,6 +9,8 @@
  *     gn_sample_list_free(&list);
  *     gn_inference_close(inference);
  *
+ * Ranks share the samples; every one of them is given all, in the order of the list.
+ *
  * Samples that are in memory are read where they lie; others are decoded ahead on threads of their
  * own. Nothing is allocated while a batch runs, so one object serves every evaluation of a run. The
  * network is left in inference mode.
@@ -27,6 +29,7 @@ typedef struct gn_sample_list {
 } gn_sample_list;
 
 /* The samples of a split, or all of them with GN_SPLITS. Free the list afterwards. */
+size_t gn_count_split(const gn_dataset *dataset, gn_split split);
 GERNE_CHECKED gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset,
                                                gn_split split, gn_sample_list *out);
 void gn_sample_list_free(gn_sample_list *list);
@@ -52,7 +55,7 @@ typedef struct gn_inferred {
     const uint32_t *samples;
     size_t count;
     const float *logits;   /* [count][classes]; NULL with body_only */
-    const float *features; /* [count][feature_count] */
+    const float *features; /* [count][feature_count]; NULL: see gn_inference_gather_features */
     size_t feature_count;
 } gn_inferred;
 
@@ -63,6 +66,10 @@ typedef gerne_status gn_inferred_fn(void *user, const gn_inferred *inferred);
 GERNE_CHECKED gerne_status gn_inference_run(gn_inference *inference, const char *what,
                                             const uint32_t *samples, size_t count,
                                             gn_inferred_fn *take, void *user);
+
+/* Where several ranks share the work, the features of all samples are given only on request (and
+ * with body_only): they are much larger than logits. */
+void gn_inference_gather_features(gn_inference *inference, bool on);
 
 /* Appends the samples' classes, attributes (0 where unknown), probabilities and predictions. The
  * dataset has labels, and classes means the same in dataset, network and predictions. */

@@ -1,5 +1,6 @@
 #include "train/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,9 @@ static const gn_option train_table[] = {
      .flags = GN_TUNABLE, .help = "training length in optimiser steps"},
     {"eval_every", GN_INT, TRAIN(eval_every), .min = 1, .max = 1e12,
      .help = "steps between evaluations (default: one epoch)"},
+    {"patience", GN_INT, TRAIN(patience), .min = 1, .max = 1e9,
+     .help = "early stopping: evaluations in a row without a better select.metric after which "
+             "training ends (default: never)"},
     {"checkpoint_every", GN_INT, TRAIN(checkpoint_every), .min = 1, .max = 1e12,
      .flags = GN_NO_HASH,
      .help = "steps between additional checkpoints; one also follows each evaluation, at "
@@ -83,6 +87,9 @@ static const gn_option select_table[] = {
 static const gn_option top_table[] = {
     {"seed", GN_INT, TOP(seed), .fallback = "0", .min = 0, .max = 9e15,
      .help = "seed of the run: initial weights and batches (data.seed is that of the data)"},
+    {"repair", GN_CHOICE, TOP(repair), .fallback = "none", .choices = "none|val|train",
+     .help = "fit the head anew before every evaluation, by group-balanced logistic regression on "
+             "half of the validation split, or on a fifth of the training split that is held out"},
     {"out", GN_TEXT, TOP(out), .fallback = "runs/run", .flags = GN_NO_HASH,
      .help = "run directory; must not exist, or be empty"},
     {"threads", GN_INT, TOP(threads), .fallback = "0", .min = 0, .max = 1024, .flags = GN_NO_HASH,
@@ -203,6 +210,24 @@ static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings
     gn_text_free(&owners);
 }
 
+/* Settings without the automatic option of the method, which is then unset. */
+static gerne_status drop_automatic(gerne_ctx *ctx, const char *key, const gn_settings *settings,
+                                   gn_settings *out)
+{
+    for (size_t i = 0; i < settings->count; i++) {
+        const gn_setting *s = &settings->list[i];
+        if (strcmp(s->key, key) != 0)
+            GN_TRY(gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line));
+    }
+    return GERNE_OK;
+}
+
+static bool is_auto(const gn_settings *settings, const char *key)
+{
+    const char *value = value_of(settings, key);
+    return value && strcmp(value, "auto") == 0;
+}
+
 static gerne_status apply_settings(gerne_ctx *ctx, const gn_run_config *c,
                                    const gn_settings *settings)
 {
@@ -220,8 +245,8 @@ static bool is_replaced(const gn_settings *file, const gn_settings *flags, const
     return in_flags && strcmp(in_flags, in_file ? in_file : usual) != 0;
 }
 
-static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
-                          const gn_settings *flags)
+static gerne_status apply_all(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
+                              const gn_settings *flags)
 {
     const char *replaced =
         is_replaced(file, flags, "method.name", method_table[0].fallback) ? "method.name"
@@ -239,6 +264,31 @@ static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *f
     }
     GN_TRY(apply_settings(ctx, c, flags));
     return gn_config_complete(ctx, c->config);
+}
+
+/* The word auto leaves the method's automatic option unset: the flags' also when the file has a
+ * value. */
+static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
+                          const gn_settings *flags)
+{
+    char key[64];
+    snprintf(key, sizeof key, "method.%s", c->method->automatic ? c->method->automatic : "");
+    bool in_flags = c->method->automatic && is_auto(flags, key);
+    bool in_file =
+        c->method->automatic && (is_auto(file, key) || (in_flags && value_of(file, key)));
+    gn_settings own_file = {.source = file ? file->source : NULL,
+                            .arena = gn_config_arena(c->config)};
+    gn_settings own_flags = {.source = flags->source, .arena = gn_config_arena(c->config)};
+    gerne_status status = GERNE_OK;
+    if (in_file)
+        status = drop_automatic(ctx, key, file, &own_file);
+    if (in_flags && status == GERNE_OK)
+        status = drop_automatic(ctx, key, flags, &own_flags);
+    if (status == GERNE_OK)
+        status = apply_all(ctx, c, in_file ? &own_file : file, in_flags ? &own_flags : flags);
+    gn_settings_free(&own_file);
+    gn_settings_free(&own_flags);
+    return status;
 }
 
 /* Options that were yielded to an exclusive one keep their old value: forget it. */

@@ -9,6 +9,7 @@
 
 typedef enum gn_attribute_choice { GN_KNOWN, GN_UNKNOWN } gn_attribute_choice;
 typedef enum gn_average { GN_AVERAGE_NONE, GN_AVERAGE_EMA, GN_AVERAGE_TAIL } gn_average;
+typedef enum gn_repair { GN_REPAIR_NONE, GN_REPAIR_VAL, GN_REPAIR_TRAIN } gn_repair;
 typedef enum gn_select_split { GN_SELECT_VAL, GN_SELECT_TEST } gn_select_split;
 
 typedef struct gn_method_options {
@@ -21,7 +22,7 @@ typedef struct gn_train_options {
     gn_optimizer_options optimizer;
     int64_t batch, per_group, per_class;
     double epochs;
-    int64_t steps, eval_every, checkpoint_every, micro_batch;
+    int64_t steps, eval_every, patience, checkpoint_every, micro_batch;
     int precision, average;
     double average_decay, average_from;
     bool log_test, log_gradients;
@@ -34,6 +35,7 @@ typedef struct gn_select_options {
 typedef struct gn_top_options {
     int64_t seed, threads;
     const char *out, *cache;
+    int repair;
 } gn_top_options;
 
 /* A resolved configuration. Fields are for reading. */

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "debias/describe.h"
+#include "ranks/ranks.h"
 #include "train/trainer.h"
 
 /* ---- warnings ---- */
@@ -65,14 +66,14 @@ static gerne_status log_start(gn_trainer *t)
     const gn_dataset *data = t->input.data;
     gn_text config = {0};
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    json_t *event =
-        json_pack("{s:s,s:s,s:s,s:s,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash",
-                  t->run_hash, "data_fingerprint", t->input.fingerprint, "config",
-                  config.bytes ? config.bytes : "", "threads", gn_device_threads(t->device),
-                  "class_names", gn_json_names(data->class_names, data->classes), "attribute_names",
-                  gn_attribute_names_json(data->attribute_names, data->attributes), "train_counts",
-                  gn_json_counts(t->input.train_counts, data->classes,
-                                 data->attributes ? data->attributes : 1));
+    json_t *event = json_pack(
+        "{s:s,s:s,s:s,s:s,s:i,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash", t->run_hash,
+        "data_fingerprint", t->input.fingerprint, "config", config.bytes ? config.bytes : "",
+        "threads", gn_device_threads(t->device), "ranks", gn_ranks_size(gn_ranks_of(t->run.ctx)),
+        "class_names", gn_json_names(data->class_names, data->classes), "attribute_names",
+        gn_attribute_names_json(data->attribute_names, data->attributes), "train_counts",
+        gn_json_counts(t->input.train_counts, data->classes,
+                       data->attributes ? data->attributes : 1));
     gn_text_free(&config);
     GN_TRY(gn_runlog_event(t->record.log, "start", event));
     for (size_t i = 0; i < json_array_size(t->record.warnings); i++)
@@ -90,6 +91,8 @@ gerne_status gn_record_open(gn_trainer *t, const json_t *head)
     const char *path;
     if (head)
         restore_warnings(t, head);
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "log.jsonl", &path));
     GN_TRY(gn_runlog_open(t->run.ctx, path, length_at(head, "log"), &t->record.log));
     GN_TRY(gn_path_of(t, GN_EVENTS_FILE, &path));
@@ -121,6 +124,8 @@ static gerne_status write_divergence(gn_trainer *t, const json_t *json)
 
 void gn_record_divergence(gn_trainer *t)
 {
+    if (!gn_ranks_first(t->run.ctx))
+        return;
     json_t *json = json_pack("{s:s,s:I,s:o,s:s,s:s}", "stage", t->run.stage->name, "step",
                              (json_int_t)t->at.step + 1, "loss", gn_json_number(t->now.step_loss),
                              "message", gerne_message(t->run.ctx), "hint", gerne_hint(t->run.ctx));

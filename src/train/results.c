@@ -1,5 +1,6 @@
 /* results.c - the end of a run: both checkpoints judged, predictions.csv, results.json. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "debias/describe.h"
 #include "debias/groups.h"
 #include "metrics/predictions_csv.h"
+#include "ranks/ranks.h"
 #include "train/trainer.h"
 
 /* The figures of one checkpoint. */
@@ -55,6 +57,8 @@ static gerne_status write_predictions(gn_trainer *t, const gn_predictions *p)
 {
     gn_text text = {0};
     const char *path;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "predictions.csv", &path));
     gerne_status status = add_lines(t, p, &text);
     if (status == GERNE_OK)
@@ -98,6 +102,15 @@ static void add_options(json_t *object, const gn_method *m, const void *options)
             json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
 }
 
+/* What auto stood for takes the place of the option that was not given. */
+static void add_automatic(json_t *object, const gn_run *run)
+{
+    char key[64];
+    snprintf(key, sizeof key, "%s_auto", run->method->automatic);
+    json_object_set_new(object, run->method->automatic, gn_json_number(run->automatic_value));
+    json_object_set_new(object, key, json_true());
+}
+
 static json_t *method_options_json(const gn_trainer *t)
 {
     const gn_run *run = &t->run;
@@ -110,6 +123,8 @@ static json_t *method_options_json(const gn_trainer *t)
         json_object_set_new(object, "plugin_sha256",
                             json_string(t->config->method_choice.plugin_sha256));
     add_options(object, run->method, t->config->method_options);
+    if (run->automatic)
+        add_automatic(object, run);
     add_options(object, t->config->estimator, t->config->estimator_options);
     return object;
 }
@@ -146,10 +161,11 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
         gn_bounds_json(t->run.ctx, t->run.groups, t->run.c, isnan(beta) ? NULL : &beta, &bounds));
     bool on_test = t->config->select.split == GN_SELECT_TEST;
     *out = json_pack(
-        "{s:s,s:s,s:o,s:I,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
+        "{s:s,s:s,s:o,s:I,s:i,s:i,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "gerne", gerne_version(),
         "method", t->run.method->name, "method_options", method_options_json(t), "seed",
-        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "run_hash",
-        t->run_hash, "data_fingerprint", t->input.fingerprint, "class_names",
+        (json_int_t)t->config->top.seed, "threads", gn_device_threads(t->device), "ranks",
+        gn_ranks_size(gn_ranks_of(t->run.ctx)), "run_hash", t->run_hash, "data_fingerprint",
+        t->input.fingerprint, "class_names",
         gn_json_names(t->input.data->class_names, t->input.data->classes), "attribute_names",
         gn_attribute_names_json(t->input.data->attribute_names, t->input.data->attributes),
         "selection", selection_json(t, &t->at.best, on_test), "bounds", bounds, "pseudo",
@@ -169,6 +185,8 @@ static gerne_status write_json(gn_trainer *t, const json_t *json)
 {
     gn_text text = {0};
     const char *path;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     GN_TRY(gn_path_of(t, "results.json", &path));
     gerne_status status = gn_json_print(t->run.ctx, json, &text);
     if (status == GERNE_OK)
@@ -240,8 +258,12 @@ typedef struct ending {
 
 static gerne_status judge_all(gn_trainer *t, ending *e)
 {
+    gn_kept_head kept;
     gn_swap_average(t);
-    gerne_status status = judge(t, &e->predictions, &e->last);
+    gerne_status status = gn_refit_begin(t, &kept);
+    if (status == GERNE_OK)
+        status = judge(t, &e->predictions, &e->last);
+    gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
     GN_TRY(status);
     gn_snapshot_take(&e->present, t->now.networks[0]);
@@ -260,10 +282,13 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
 /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
 static gerne_status log_end(gn_trainer *t)
 {
+    const gn_ranks_traffic traffic = gn_ranks_exchanged(gn_ranks_of(t->run.ctx));
     GN_TRY(gn_runlog_event(t->record.log, "end",
-                           json_pack("{s:f,s:f,s:f}", "seconds", gn_seconds() - t->record.started,
-                                     "seconds_in_steps", t->record.in_steps, "seconds_in_inference",
-                                     t->record.in_inference)));
+                           json_pack("{s:f,s:f,s:f,s:f,s:I}", "seconds",
+                                     gn_seconds() - t->record.started, "seconds_in_steps",
+                                     t->record.in_steps, "seconds_in_inference",
+                                     t->record.in_inference, "seconds_in_exchange", traffic.seconds,
+                                     "bytes_sent", (json_int_t)traffic.bytes)));
     return gn_runlog_sync(t->record.log, NULL);
 }
 
@@ -274,7 +299,8 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
     t->record.best_changed = true;
     GN_TRY(gn_save_best(t));
     GN_TRY(write_predictions(t, &e->predictions));
-    gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
+    if (gn_ranks_first(t->run.ctx))
+        gn_save_thumbnails(t, &e->predictions, e->best.test.worst_group);
     /* The checkpoint keeps the log up to here: a run that is killed between the two and resumed
      * ends once. */
     GN_TRY(gn_save(t));

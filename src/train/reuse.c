@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/lock.h"
+#include "ranks/ranks.h"
 #include "train/plugin.h"
 #include "train/trainer.h"
 
@@ -49,6 +50,9 @@ static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
     if (plugin) /* its code decides what the stage leaves, as our version does of ours */
         gn_sha256_add(&hash, plugin, strlen(plugin));
     gn_text_clear(&text);
+    int ranks = gn_ranks_size(gn_ranks_of(t->run.ctx));
+    if (ranks > 1)
+        gn_sha256_add(&hash, &ranks, sizeof ranks);
     gerne_status status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
     if (status == GERNE_OK)
         add_config(&hash, &text);
@@ -148,13 +152,9 @@ void gn_end_reuse(gn_trainer *t)
     t->reuse.lock = -1;
 }
 
-gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
+static gerne_status find_table(gn_trainer *t, gn_table *table, bool *found)
 {
-    gn_table *table = table_of(t);
     const char *folder, *path;
-    *found = false;
-    if (!table || t->at.step > 0)
-        return GERNE_OK;
     GN_TRY(other_run(t, &path));
     if (path) {
         GN_TRY(check_other_run(t, path));
@@ -176,6 +176,19 @@ gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
     return GERNE_OK;
 }
 
+/* Rank 0 looks, and tells the others. */
+gerne_status gn_reuse_stage(gn_trainer *t, bool *found)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    gn_table *table = table_of(t);
+    *found = false;
+    if (!table || t->at.step > 0)
+        return GERNE_OK;
+    GN_TRY(gn_ranks_agree(ctx, gn_ranks_first(ctx) ? find_table(t, table, found) : GERNE_OK));
+    GN_TRY(gn_ranks_broadcast(ctx, found, sizeof *found));
+    return *found ? gn_ranks_broadcast(ctx, table->values, table->count * sizeof(float)) : GERNE_OK;
+}
+
 static gerne_status write_table(gn_trainer *t, const gn_table *table, const char *path)
 {
     gn_checkpoint_blocks blocks = {0};
@@ -192,7 +205,7 @@ gerne_status gn_keep_stage(gn_trainer *t)
     const gn_table *table = table_of(t);
     const char *folder, *path;
     char name[64];
-    if (!table)
+    if (!table || !gn_ranks_first(t->run.ctx))
         return GERNE_OK;
     snprintf(name, sizeof name, "%s.ckpt", table->name);
     GN_TRY(gn_path_of(t, name, &path));

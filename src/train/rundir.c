@@ -5,10 +5,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "ranks/ranks.h"
 #include "train/train.h"
 
 /* What a killed process left half written is nothing. Closes the folder. */
@@ -76,6 +79,26 @@ gerne_status gn_rundir_start(gn_trainer *t)
         status = gn_file_write(ctx, path, text.bytes, text.size);
     gn_text_free(&text);
     return status;
+}
+
+/* A file system of the network may be some moments late. */
+gerne_status gn_rundir_is_seen(gn_trainer *t)
+{
+    static const double patience = 3;
+    const struct timespec pause = {.tv_nsec = 50000000};
+    const char *path;
+    double since = gn_seconds();
+    if (gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
+    GN_TRY(gn_path_of(t, "config.yaml", &path));
+    while (!gn_path_exists(path) && gn_seconds() - since < patience)
+        nanosleep(&pause, NULL);
+    if (gn_path_exists(path))
+        return GERNE_OK;
+    gn_fail(t->run.ctx, GERNE_EIO, "the run directory '%s' of rank 0 is not visible here",
+            t->directory.path);
+    gn_hint(t->run.ctx, "choose an --out that all hosts share");
+    return GERNE_EIO;
 }
 
 static void remove_file(const gn_trainer *t, const char *stem, const char *ending)
@@ -150,6 +173,11 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     snprintf(threads[1], sizeof threads[1], "%d", gn_device_threads(t->device));
     if (strcmp(threads[0], threads[1]) != 0)
         return differs(t, "the number of threads", threads[0], threads[1]);
+    const json_t *ranks = json_object_get(head, "ranks"); /* older checkpoints have none */
+    snprintf(threads[0], sizeof threads[0], "%d", ranks ? (int)json_integer_value(ranks) : 1);
+    snprintf(threads[1], sizeof threads[1], "%d", gn_ranks_size(gn_ranks_of(ctx)));
+    if (strcmp(threads[0], threads[1]) != 0)
+        return differs(t, "the number of ranks", threads[0], threads[1]);
     return gn_fail(ctx, GERNE_EUSAGE, "'%s' cannot be resumed: the file model.weights has changed",
                    t->directory.path);
 }

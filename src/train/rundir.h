@@ -19,13 +19,16 @@ GERNE_CHECKED gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *direct
 /* Makes and locks the directory of a new run, and writes config.yaml. */
 GERNE_CHECKED gerne_status gn_rundir_start(gn_trainer *t);
 
+/* On ranks that do not write: GERNE_EIO when the directory of rank 0 is not there. */
+GERNE_CHECKED gerne_status gn_rundir_is_seen(gn_trainer *t);
+
 /* Removes what a new run has written, and the directory if it made it, when the run cannot be
  * resumed: it failed before its first step, or its configuration turned out to be wrong. Otherwise,
  * and for a run that was resumed, does nothing. */
 void gn_rundir_undo(gn_trainer *t, gerne_status why);
 
 /* GERNE_EUSAGE that says what differs when the checkpoint belongs to another version,
- * configuration, data, number of threads or kind of CPU. */
+ * configuration, data, number of threads or ranks, or kind of CPU. */
 GERNE_CHECKED gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head);
 
 #endif

@@ -15,7 +15,8 @@ GERNE_CHECKED gerne_status gn_runlog_open(gerne_ctx *ctx, const char *path, uint
                                           gn_runlog **out);
 
 /* Writes {"event":name,"time":seconds since 1970,...fields}. fields is an object, or NULL for none;
- * its reference is taken in every case. */
+ * its reference is taken in every case. Nothing is written where log is NULL: a rank that does not
+ * write. */
 GERNE_CHECKED gerne_status gn_runlog_event(gn_runlog *log, const char *name, json_t *fields);
 
 GERNE_CHECKED gerne_status gn_runlog_sync(gn_runlog *log, uint64_t *length);

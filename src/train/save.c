@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "ranks/ranks.h"
 #include "train/model_file.h"
 #include "train/trainer.h"
 
@@ -103,11 +104,12 @@ static gerne_status head_of(gn_trainer *t, json_t **out)
     GN_TRY(gn_events_sync(t->record.events, &events));
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
     *out =
-        json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:I,s:I,s:I,s:O}", "gerne", gerne_version(), "run_hash",
-                  t->run_hash, "data_fingerprint", t->input.fingerprint, "config", config.bytes,
-                  "cpu", gn_device_cpu(), "threads", gn_device_threads(t->device), "log",
-                  (json_int_t)log, "events", (json_int_t)events, "batch",
-                  (json_int_t)gn_network_batch(t->now.networks[0]), "warnings", t->record.warnings);
+        json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:I,s:I,s:I,s:O}", "gerne", gerne_version(),
+                  "run_hash", t->run_hash, "data_fingerprint", t->input.fingerprint, "config",
+                  config.bytes, "cpu", gn_device_cpu(), "threads", gn_device_threads(t->device),
+                  "ranks", gn_ranks_size(gn_ranks_of(t->run.ctx)), "log", (json_int_t)log, "events",
+                  (json_int_t)events, "batch", (json_int_t)gn_network_batch(t->now.networks[0]),
+                  "warnings", t->record.warnings);
     gn_text_free(&config);
     return *out ? GERNE_OK : gn_fail(t->run.ctx, GERNE_ENOMEM, "out of memory");
 }
@@ -118,6 +120,8 @@ gerne_status gn_save(gn_trainer *t)
     int64_t steps[GN_NETWORKS_MAX] = {0};
     const char *path;
     json_t *head;
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     if (t->record.best_changed && t->at.stage == t->stage_count - 1)
         GN_TRY(gn_save_best(t));
     GN_TRY(gn_path_of(t, "last.ckpt", &path));
@@ -140,6 +144,8 @@ gerne_status gn_save(gn_trainer *t)
 gerne_status gn_save_model(gn_trainer *t, const char *path)
 {
     gn_network *network = t->now.networks[0];
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
     if (t->input.frozen) {
         GN_TRY(gn_frozen_put(t->run.ctx, t->input.frozen, network));
         network = gn_frozen_network(t->input.frozen);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "debias/groups.h"
+#include "nn/split_pass.h"
+#include "ranks/ranks.h"
 #include "train/trainer.h"
 
 static gn_trainer *trainer_of(gn_run *run)
@@ -24,6 +26,7 @@ gerne_status gn_run_pass(gn_run *run, int i, gn_minibatch *batch, const gn_loss 
                          bool accumulate)
 {
     const gn_outcome outcome = outcome_of(batch, i);
+    GN_TRY(gn_expect_gradients(run, i, accumulate));
     return gn_pass_step(run->ctx, gn_run_network(run, i), &batch->samples, loss, accumulate,
                         &outcome);
 }
@@ -34,7 +37,9 @@ gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batch, const gn_lo
 {
     gn_network *network = gn_run_network(run, i);
     const gn_outcome outcome = outcome_of(batch, i);
-    bool again = !gn_pass_fits(network, &batch->samples);
+    const gn_samples own = gn_split_own(run->ctx, &batch->samples);
+    bool again;
+    GN_TRY(gn_ranks_any(run->ctx, !gn_pass_fits(network, &own), &again));
     bool drops = gn_network_options(network)->dropout > 0;
     return gn_pass_forward(run->ctx, network, again && !drops ? GN_MODE_INFER : GN_MODE_TRAIN,
                            &batch->samples, loss, &outcome);
@@ -44,6 +49,7 @@ gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch, const gn_l
                              bool accumulate)
 {
     const gn_outcome outcome = outcome_of(batch, i);
+    GN_TRY(gn_expect_gradients(run, i, accumulate));
     return gn_pass_backward(run->ctx, gn_run_network(run, i), &batch->samples, loss, accumulate,
                             &outcome);
 }
@@ -56,6 +62,7 @@ gerne_status gn_run_apply(gn_run *run, int i)
 gerne_status gn_run_apply_at(gn_run *run, int i, double lr_factor)
 {
     gn_trainer *t = trainer_of(run);
+    GN_TRY(gn_sum_gradients(run, i));
     double lr = gn_learning_rate(&t->now.optimizer_options, t->at.step, run->steps);
     gn_optimizer_step(t->now.optimizers[i], run->lr_scale * lr_factor * lr);
     return GERNE_OK;
@@ -287,19 +294,42 @@ gerne_status gn_run_model_width(gn_run *run, const gn_model_options *model, size
     return GERNE_OK;
 }
 
-gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, float *features)
+gerne_status gn_infer_list(gn_trainer *t, int i, const gn_sample_list *list, float *logits,
+                           float *features)
 {
-    gn_trainer *t = trainer_of(run);
+    gn_run *run = &t->run;
     gathered g = {logits, features, run->classes, gn_run_width(run, i), 0};
-    const gn_sample_list *list = &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL];
     const gn_inference_options options = {.threads = gn_device_threads(t->device)};
     gn_inference *inference = t->now.inference;
     if (i != 0)
         GN_TRY(gn_inference_new(run->ctx, gn_run_network(run, i), t->input.data, &options,
                                 &inference));
+    gn_inference_gather_features(inference, features != NULL);
     gerne_status status = gn_inference_run(inference, NULL, list->items, list->count, gather, &g);
+    gn_inference_gather_features(inference, false);
     if (i != 0)
         gn_inference_close(inference);
+    return status;
+}
+
+gerne_status gn_run_infer(gn_run *run, int i, gn_sample_set set, float *logits, float *features)
+{
+    gn_trainer *t = trainer_of(run);
+    return gn_infer_list(t, i, &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL], logits,
+                         features);
+}
+
+gerne_status gn_run_infer_part(gn_run *run, int i, gn_sample_set set, const uint32_t *places,
+                               size_t count, float *logits, float *features)
+{
+    gn_trainer *t = trainer_of(run);
+    const gn_sample_list *all = &t->input.samples[set == GN_SET_TRAIN ? GN_TRAIN : GN_VAL];
+    gn_sample_list list = {.count = count};
+    GN_TRY(gn_alloc(run->ctx, count, sizeof *list.items, "a list of samples", &list.items));
+    for (size_t j = 0; j < count; j++)
+        list.items[j] = all->items[places[j]];
+    gerne_status status = gn_infer_list(t, i, &list, logits, features);
+    gn_sample_list_free(&list);
     return status;
 }
 
@@ -333,60 +363,11 @@ gerne_status gn_run_set_head(gn_run *run, int i, const float *weights, const flo
     return gn_store_set(run->ctx, store, b, bias);
 }
 
-gn_block gn_run_head_weights(gn_run *run, int i)
+gerne_status gn_run_head_weights(gn_run *run, int i, gn_block *out)
 {
     const gn_store *store = gn_network_store(gn_run_network(run, i));
     int w = 0, b = 0;
     find_head(store, &w, &b);
-    return gn_store_parameter_block(store, w);
-}
-
-/* ---- body and head apart ---- */
-
-gerne_status gn_run_body_forward(gn_run *run, int i, gn_minibatch *batch, const float **features)
-{
-    gn_network *network = gn_run_network(run, i);
-    size_t n = batch->samples.count;
-    if (n > (size_t)gn_network_batch(network))
-        return gn_fail(run->ctx, GERNE_EINTERNAL, "a batch of %zu samples on a network of %lld", n,
-                       (long long)gn_network_batch(network));
-    GN_TRY(gn_network_set_mode(run->ctx, network, GN_MODE_TRAIN));
-    GN_TRY(gn_pass_part(run->ctx, network, &batch->samples, 0, n, true));
-    *features = gn_features(network);
-    return GERNE_OK;
-}
-
-gerne_status gn_run_head_forward(gn_run *run, int i, const float *features, size_t count,
-                                 const float **logits)
-{
-    gn_network *network = gn_run_network(run, i);
-    GN_TRY(gn_network_set_mode(run->ctx, network, GN_MODE_TRAIN));
-    GN_TRY(gn_head_forward_rows(run->ctx, network, features, count));
-    *logits = gn_logits(network);
-    return GERNE_OK;
-}
-
-gerne_status gn_run_head_backward(gn_run *run, int i, const gn_loss *loss, size_t count,
-                                  bool accumulate, float *losses, const float **feature_gradient)
-{
-    gn_network *network = gn_run_network(run, i);
-    size_t classes = run->classes, batch = (size_t)gn_network_batch(network);
-    float *gradient = gn_logit_gradient(network);
-    const gn_loss_part part = {.count = count,
-                               .classes = classes,
-                               .logits = gn_logits(network),
-                               .losses = losses,
-                               .logit_gradient = gradient};
-    loss->evaluate(loss->terms, &part);
-    memset(gradient + count * classes, 0, (batch - count) * classes * sizeof *gradient);
-    GN_TRY(gn_head_backward(run->ctx, network, accumulate));
-    *feature_gradient = gn_feature_gradient(network);
-    return GERNE_OK;
-}
-
-gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradient, size_t count,
-                                  bool accumulate)
-{
-    return gn_body_backward_rows(run->ctx, gn_run_network(run, i), feature_gradient, count,
-                                 accumulate);
+    *out = gn_store_parameter_block(store, w);
+    return gn_sum_gradients(run, i);
 }

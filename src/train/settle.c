@@ -1,6 +1,8 @@
 /* settle.c - what a run consists of, settled and checked before anything is written. */
+#include <stdio.h>
 #include <string.h>
 
+#include "ranks/ranks.h"
 #include "train/default_network.h"
 #include "train/trainer.h"
 
@@ -247,6 +249,9 @@ static gerne_status hash_run(gn_trainer *t)
     gerne_status status = gn_text_add(
         t->run.ctx, &text, "gerne %s\nthreads %d\ndata %s\nweights %s\n", gerne_version(),
         gn_device_threads(t->device), t->input.fingerprint, t->input.weights_digest);
+    int ranks = gn_ranks_size(gn_ranks_of(t->run.ctx));
+    if (status == GERNE_OK && ranks > 1)
+        status = gn_text_add(t->run.ctx, &text, "ranks %d\n", ranks);
     if (status == GERNE_OK)
         status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
     if (status == GERNE_OK) {
@@ -363,16 +368,29 @@ static gerne_status settle_stages(gn_trainer *t)
     return status;
 }
 
+static gerne_status settle_automatic(gn_trainer *t)
+{
+    const char *name = t->run.method->automatic;
+    char key[64];
+    snprintf(key, sizeof key, "method.%s", name ? name : "");
+    t->run.automatic = name && gn_config_origin(t->config->config, key) == GN_UNSET;
+    return GERNE_OK;
+}
+
 gerne_status gn_trainer_settle(gn_trainer *t)
 {
     gn_run *run = &t->run;
     const gn_run_config *c = t->config;
     run->method = c->method;
     run->options = c->method_options;
+    run->repairs = c->top.repair != GN_REPAIR_NONE;
+    GN_TRY(settle_automatic(t));
     GN_TRY(gn_arena_new(run->ctx, &t->arena));
     GN_TRY(gn_arena_new(run->ctx, &t->stage_arena));
-    GN_TRY(
-        gn_device_new(run->ctx, (int)c->top.threads, (gn_precision)c->train.precision, &t->device));
+    int threads = (int)c->top.threads;
+    if (!threads)
+        GN_TRY(gn_ranks_threads(run->ctx, &threads));
+    GN_TRY(gn_device_new(run->ctx, threads, (gn_precision)c->train.precision, &t->device));
     if (c->model.weights) {
         unsigned char digest[GN_SHA256_SIZE];
         GN_TRY(gn_sha256_file(run->ctx, c->model.weights, digest));
@@ -382,6 +400,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(gn_settle_architecture(run->ctx, c, t->input.data));
     GN_TRY(settle_attributes(t));
     GN_TRY(check_estimator(t));
+    GN_TRY(gn_settle_repair(t));
     GN_TRY(take_labels(t));
     GN_TRY(take_validation_labels(t));
     GN_TRY(settle_sizes(t));
@@ -394,6 +413,24 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     if (c->select.split == GN_SELECT_TEST)
         GN_TRY(check_split(t, GN_TEST));
     return hash_run(t);
+}
+
+/* ---- ranks ---- */
+
+gerne_status gn_compare_ranks(gn_trainer *t)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", gn_device_threads(t->device));
+    GN_TRY(gn_ranks_same(ctx, "the version of gerne", gerne_version()));
+    GN_TRY(gn_ranks_same(ctx, "the CPU's instruction set", gn_device_cpu()));
+    gerne_status status = gn_ranks_same(ctx, "the number of threads", threads);
+    if (status == GERNE_EUSAGE)
+        gn_hint(ctx, "set --threads");
+    GN_TRY(status);
+    GN_TRY(gn_ranks_same(ctx, "the data (their fingerprint)", t->input.fingerprint));
+    GN_TRY(gn_ranks_same(ctx, "the file model.weights (its digest)", t->input.weights_digest));
+    return gn_ranks_same(ctx, "the configuration (the hash of the run)", t->run_hash);
 }
 
 /* ---- frozen bodies ---- */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "nn/decay.h"
 #include "nn/network_weights.h"
+#include "ranks/ranks.h"
 #include "train/trainer.h"
 
 enum { SECONDS_BETWEEN_SAVES = 10, LOSS_MAX = 10000 };
@@ -50,8 +51,11 @@ enum { AT_ONCE_MAX = 8192 }; /* samples of a small network: what memory gives wi
 /* Samples that run at once: a whole batch where its samples meet, else what fits the cache. */
 static int64_t pass_size(const gn_trainer *t)
 {
+    /* The share of a rank; the largest, so that all ranks lay out their weights alike. */
+    const gn_ranks *ranks = gn_ranks_of(t->run.ctx);
+    int64_t share = (int64_t)gn_ranks_share(ranks, 0, t->run.pass_samples, 1).end;
     if (t->run.whole)
-        return (int64_t)t->run.pass_samples;
+        return share;
     if (t->config->train.micro_batch)
         return t->config->train.micro_batch;
     const gn_architecture *architecture = &gn_linear_architecture;
@@ -62,7 +66,29 @@ static int64_t pass_size(const gn_trainer *t)
     int64_t most = gn_training_batch(architecture);
     if (t->run.looks_first && gn_architecture_is_small(architecture))
         most = AT_ONCE_MAX;
-    return (int64_t)t->run.pass_samples < most ? (int64_t)t->run.pass_samples : most;
+    if (!ranks || share <= most)
+        return share < most ? share : most;
+    int64_t parts = (share + most - 1) / most; /* of one size: ranks wait for the slowest */
+    return (share + parts - 1) / parts;
+}
+
+/* A rank without samples would have nothing to do, and batch normalisation counts all alike. */
+static gerne_status check_shares(const gn_trainer *t)
+{
+    size_t ranks = (size_t)gn_ranks_size(gn_ranks_of(t->run.ctx)), n = t->run.pass_samples;
+    const gn_run *run = &t->run;
+    if (n < ranks)
+        return gn_fail(run->ctx, GERNE_EUSAGE, "%zu ranks share batches of %zu samples", ranks, n);
+    if (!run->coupled || n % ranks == 0)
+        return GERNE_OK;
+    gn_fail(
+        run->ctx, GERNE_EUSAGE,
+        "a batch of %zu samples cannot be divided evenly over %zu ranks, as batch normalisation "
+        "in training requires",
+        n, ranks);
+    gn_hint(run->ctx, "change --train.batch, --train.per_group or the number of ranks, or use "
+                      "--model.bn frozen");
+    return GERNE_EUSAGE;
 }
 
 static gerne_status make_whole_network(gn_trainer *t, int i)
@@ -180,6 +206,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->c = 1;
     run->beta = (double)NAN;
     run->lr_scale = 1;
+    run->weight_decay = t->config->train.optimizer.weight_decay * run->stage->decay_factor;
     GN_TRY(gn_run_alloc(run, 1, owner->state_size ? owner->state_size : 1, &run->state));
     return owner->start ? owner->start(run) : GERNE_OK;
 }
@@ -193,8 +220,10 @@ gerne_status gn_stage_enter(gn_trainer *t)
     run->seed = seed_of(t, 0);
     run->pseudo = t->at.pseudo;
     GN_TRY(start_owner(t));
+    GN_TRY(gn_enter_repair(t));
     t->at.pseudo = run->pseudo;
     set_budget(t);
+    GN_TRY(check_shares(t));
     t->now.optimizer_options = t->config->train.optimizer;
     t->now.optimizer_options.lr *= run->stage->lr_factor;
     if (run->stage->lr > 0)
@@ -221,6 +250,12 @@ void gn_stage_leave(gn_trainer *t)
     gn_feed_close(now->feed);
     gn_inference_close(now->inference);
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
+        gn_split_parts *split = &now->split[i];
+        gn_free(split->gradients);
+        gn_free(split->features.values);
+        gn_free(split->logits.values);
+        gn_free(split->logit_gradient.values);
+        gn_free(split->feature_gradient.values);
         gn_optimizer_close(now->optimizers[i]);
         gn_network_close(now->networks[i]);
         gn_snapshot_free(&now->best_others[i]);
@@ -309,7 +344,7 @@ gerne_status gn_stage_run(gn_trainer *t)
 {
     double started = gn_seconds();
     int64_t first = t->at.step;
-    while (t->at.step < t->run.steps) {
+    while (t->at.step < t->run.steps && !gn_out_of_patience(t)) {
         gn_minibatch *batches;
         GN_TRY(gn_feed_next(t->now.feed, t->at.step, &batches));
         t->now.step_loss = (double)NAN;
@@ -327,7 +362,10 @@ gerne_status gn_stage_run(gn_trainer *t)
         if (save_due(t, evaluated))
             GN_TRY(gn_save(t));
         gerne_status status = report_progress(t, started, first);
-        if (status == GERNE_EINTERRUPTED) {
+        bool interrupted;
+        GN_TRY(gn_ranks_any(t->run.ctx, status == GERNE_EINTERRUPTED, &interrupted));
+        if (interrupted) {
+            status = GERNE_EINTERRUPTED;
             GN_TRY(gn_save(t));
             gn_fail(t->run.ctx, status, "interrupted after step %lld of %lld; the run is saved",
                     (long long)t->at.step, (long long)t->run.steps);
@@ -335,5 +373,9 @@ gerne_status gn_stage_run(gn_trainer *t)
         }
         GN_TRY(status);
     }
+    if (t->at.step < t->run.steps)
+        gn_log(t->run.ctx, GERNE_LOG_INFO,
+               "stopped after step %lld of %lld: nothing better since step %lld (train.patience)",
+               (long long)t->at.step, (long long)t->run.steps, (long long)t->at.best.step);
     return GERNE_OK;
 }

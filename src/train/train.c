@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "ranks/ranks.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -95,6 +96,7 @@ void gn_trainer_close(gn_trainer *t)
         gn_free(t->tables[i].values);
     for (int s = 0; s < GN_SPLITS; s++)
         gn_sample_list_free(&t->input.samples[s]);
+    gn_sample_list_free(&t->input.repair);
     gerne_groups_close(t->input.groups);
     gerne_groups_close(t->input.val_groups);
     for (int i = 0; i < GN_NETWORKS_MAX; i++)
@@ -112,9 +114,11 @@ void gn_trainer_close(gn_trainer *t)
 
 static gerne_status run_all(gn_trainer *t, bool fresh, gn_text *report, json_t **results)
 {
-    GN_TRY(gn_trainer_settle(t));
-    if (fresh)
-        GN_TRY(gn_rundir_start(t));
+    gerne_ctx *ctx = t->run.ctx;
+    GN_TRY(gn_ranks_agree(ctx, gn_trainer_settle(t)));
+    GN_TRY(gn_compare_ranks(t));
+    GN_TRY(gn_ranks_agree(ctx, fresh && gn_ranks_first(ctx) ? gn_rundir_start(t) : GERNE_OK));
+    GN_TRY(gn_ranks_agree(ctx, gn_rundir_is_seen(t)));
     GN_TRY(gn_settle_frozen(t));
     GN_TRY(open_checkpoint(t));
     t->record.saved_at = t->record.started = gn_seconds();
@@ -142,7 +146,8 @@ gerne_status gn_train(gerne_ctx *ctx, const gn_run_config *config, gn_text *repo
                       json_t **results)
 {
     gn_trainer *t;
-    GN_TRY(gn_rundir_check_empty(ctx, config->top.out));
+    GN_TRY(gn_ranks_agree(ctx, gn_ranks_first(ctx) ? gn_rundir_check_empty(ctx, config->top.out)
+                                                   : GERNE_OK));
     GN_TRY(gn_trainer_new(ctx, config, &t));
     gerne_status status = run_all(t, true, report, results);
     if (status != GERNE_OK)
@@ -225,20 +230,46 @@ static gerne_status show_diverged(gn_trainer *t, const char *path)
     return GERNE_EDIVERGED;
 }
 
+static gerne_status lock_directory(gn_trainer *t)
+{
+    if (!gn_ranks_first(t->run.ctx))
+        return GERNE_OK;
+    GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
+    gn_path_sweep(t->directory.path);
+    return GERNE_OK;
+}
+
+/* Rank 0 looks, and tells the others. */
+static gerne_status ended(gn_trainer *t, const char *name, const char **path, bool *found)
+{
+    GN_TRY(gn_path_of(t, name, path));
+    *found = gn_path_exists(*path);
+    return gn_ranks_broadcast(t->run.ctx, found, sizeof *found);
+}
+
+static gerne_status finished(gn_trainer *t, json_t **json, bool *found)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    GN_TRY(gn_ranks_agree(ctx, gn_ranks_first(ctx) ? read_finished(t, json) : GERNE_OK));
+    *found = *json != NULL;
+    GN_TRY(gn_ranks_broadcast(ctx, found, sizeof *found));
+    return *found && !*json ? read_finished(t, json) : GERNE_OK;
+}
+
 static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
 {
     const char *path;
     gn_arena *arena;
-    GN_TRY(gn_rundir_lock(t->run.ctx, t->directory.path, &t->directory.lock));
-    gn_path_sweep(t->directory.path);
+    json_t *json = NULL;
+    bool found;
+    GN_TRY(gn_ranks_agree(t->run.ctx, lock_directory(t)));
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
-    json_t *json;
-    GN_TRY(read_finished(t, &json));
-    if (json)
+    GN_TRY(finished(t, &json, &found));
+    if (found)
         return show_finished(t, json, report, results);
-    GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
-    if (gn_path_exists(path))
+    GN_TRY(ended(t, GN_DIVERGED_FILE, &path, &found));
+    if (found)
         return show_diverged(t, path);
     gn_arena_close(arena);
     t->arena = NULL;

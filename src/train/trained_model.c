@@ -198,10 +198,11 @@ static gerne_status open_data(gerne_ctx *ctx, const gn_trained_model *model,
     GN_TRY(count_training(ctx, data));
     if (!data->cached && !options.standardize)
         GN_TRY(keep_split(ctx, data->dataset, data->split));
+    data->dataset->no_fingerprint = !data->cached;
     GN_TRY(gn_dataset_prepare(ctx, data->dataset, DECODERS));
     if (card && card->mean && data->dataset->field == GN_FEATURES &&
         (size_t)gn_field_size(&card->shape.fields[0]) == data->dataset->dimension)
-        GN_TRY(gn_dataset_standardize(ctx, data->dataset, card->mean, card->deviation));
+        GN_TRY(gn_dataset_standardize(ctx, data->dataset, card->mean, card->deviation, DECODERS));
     return GERNE_OK;
 }
 
@@ -334,18 +335,28 @@ gerne_status gn_trained_model_network(gerne_ctx *ctx, const gn_trained_model *mo
     return status;
 }
 
-static int64_t batch_size(const gn_predictor *p)
+/* Samples that run at once: few samples do not pay for a whole batch. */
+static int64_t pass_for(size_t count, int64_t most)
+{
+    int64_t pass = 1;
+    while (pass < most && (size_t)pass < count)
+        pass *= 4;
+    return pass < most ? pass : most;
+}
+
+static int64_t batch_size(const gn_predictor *p, const gn_model_data *data)
 {
     gn_sample_shape shape = gn_trained_model_card(p->model)->shape;
     if (p->last)
         return gn_last_batch(p->last);
     if (p->frozen)
         shape = gn_dataset_shape(gn_frozen_dataset(p->frozen));
-    return gn_inference_batch(&shape);
+    int64_t most = gn_inference_batch(&shape);
+    return p->frozen ? most : pass_for(gn_count_split(data->dataset, data->split), most);
 }
 
 /* A head over the features that training has cached. */
-static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset *dataset)
+static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
 {
     const gn_trained_model *model = p->model;
     const gn_model_card *card = gn_trained_model_card(model);
@@ -356,8 +367,8 @@ static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_dataset 
                                       .cache = model->cache,
                                       .classes = card->classes,
                                       .threads = DECODERS};
-    GN_TRY(gn_frozen_features(ctx, p->device, &frozen, dataset, &p->frozen));
-    return gn_frozen_new_network(ctx, p->frozen, true, 0, batch_size(p), &p->network);
+    GN_TRY(gn_frozen_features(ctx, p->device, &frozen, data->dataset, &p->frozen));
+    return gn_frozen_new_network(ctx, p->frozen, true, 0, batch_size(p, data), &p->network);
 }
 
 static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
@@ -370,15 +381,16 @@ static gerne_status make_network(gerne_ctx *ctx, gn_predictor *p, const gn_model
     if (options->checkpoint == GN_CHECKPOINT_LAST)
         GN_TRY(gn_last_open(ctx, model->checkpoint, p->device, &p->last));
     if (data->cached)
-        GN_TRY(make_head(ctx, p, data->dataset));
+        GN_TRY(make_head(ctx, p, data));
     else
-        GN_TRY(gn_model_file_network(ctx, model->file, p->device, batch_size(p), &p->network));
+        GN_TRY(
+            gn_model_file_network(ctx, model->file, p->device, batch_size(p, data), &p->network));
     return p->last ? gn_last_load(ctx, p->last, p->network) : GERNE_OK;
 }
 
-static gerne_status open_predictor(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
+/* What depends on the data. */
+static gerne_status bind_data(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
 {
-    GN_TRY(make_network(ctx, p, data));
     const gn_model_card *card = gn_trained_model_card(p->model);
     const gn_dataset *seen = p->frozen ? gn_frozen_dataset(p->frozen) : data->dataset;
     const gn_inference_options inference = {
@@ -388,6 +400,34 @@ static gerne_status open_predictor(gerne_ctx *ctx, gn_predictor *p, const gn_mod
     };
     GN_TRY(gn_inference_new(ctx, p->network, seen, &inference, &p->inference));
     return gn_samples_of_split(ctx, seen, data->split, &p->samples);
+}
+
+static gerne_status open_predictor(gerne_ctx *ctx, gn_predictor *p, const gn_model_data *data)
+{
+    GN_TRY(make_network(ctx, p, data));
+    return bind_data(ctx, p, data);
+}
+
+bool gn_predictor_suits(const gn_predictor *predictor, const gn_model_data *data)
+{
+    return !predictor->frozen && !data->cached &&
+           batch_size(predictor, data) == gn_network_batch(predictor->network);
+}
+
+gerne_status gn_predictor_wake(gerne_ctx *ctx, gn_predictor *predictor, const gn_model_data *data)
+{
+    gn_device_enter(predictor->device);
+    gerne_status status = bind_data(ctx, predictor, data);
+    if (status != GERNE_OK)
+        gn_predictor_rest(predictor);
+    return status;
+}
+
+void gn_predictor_rest(gn_predictor *predictor)
+{
+    gn_sample_list_free(&predictor->samples);
+    gn_inference_close(predictor->inference);
+    predictor->inference = NULL;
 }
 
 gerne_status gn_predictor_new(gerne_ctx *ctx, gn_trained_model *model, const gn_model_data *data,
@@ -411,8 +451,7 @@ void gn_predictor_close(gn_predictor *predictor)
 {
     if (!predictor)
         return;
-    gn_sample_list_free(&predictor->samples);
-    gn_inference_close(predictor->inference);
+    gn_predictor_rest(predictor);
     gn_network_close(predictor->network);
     gn_frozen_close(predictor->frozen);
     gn_last_close(predictor->last);

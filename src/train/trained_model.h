@@ -76,6 +76,13 @@ GERNE_CHECKED gerne_status gn_predictor_new(gerne_ctx *ctx, gn_trained_model *mo
                                             const gn_model_data *data, gn_predictor **out);
 void gn_predictor_close(gn_predictor *predictor); /* takes NULL */
 
+/* A predictor may outlive its data and context: rest lets go of them and keeps the network, and any
+ * thread may then wake it for other data that suits it. One that does not suit is left alone. */
+void gn_predictor_rest(gn_predictor *predictor);
+bool gn_predictor_suits(const gn_predictor *predictor, const gn_model_data *data);
+GERNE_CHECKED gerne_status gn_predictor_wake(gerne_ctx *ctx, gn_predictor *predictor,
+                                             const gn_model_data *data);
+
 /* Calls take for one batch of the data's samples after the other, in ascending order. what names
  * the work for the progress hook; NULL reports nothing. */
 GERNE_CHECKED gerne_status gn_predictor_run(gn_predictor *predictor, const char *what,

@@ -71,6 +71,8 @@ typedef struct gn_run_input {
         *frozen; /* of frozen layers: data are their features, networks what trains; or NULL */
     float scale[GN_CHANNELS], shift[GN_CHANNELS]; /* of the pixels behind those features */
     gn_sample_list samples[GN_SPLITS];
+    gn_sample_list repair;  /* what the head is fitted to by the option repair */
+    int32_t *repair_groups; /* [its samples] */
     int32_t *y, *a, *true_a;
     uint64_t *train_counts;            /* of the true groups */
     gerne_groups *groups, *val_groups; /* of the training and the validation split */
@@ -80,11 +82,26 @@ typedef struct gn_run_input {
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_run_input;
 
+/* Rows of a batch that lie on several ranks, gathered. */
+typedef struct gn_split_rows {
+    float *values;
+    size_t capacity;
+} gn_split_rows;
+
+/* What a network has of other ranks. */
+typedef struct gn_split_parts {
+    bool summed; /* its gradients are those of all ranks already */
+    float *gradients;
+    size_t gradient_count;
+    gn_split_rows features, logits, logit_gradient, feature_gradient;
+} gn_split_parts;
+
 /* The present stage. */
 typedef struct gn_stage_parts {
     gn_optimizer_options optimizer_options;
     gn_network *networks[GN_NETWORKS_MAX];
     gn_optimizer *optimizers[GN_NETWORKS_MAX];
+    gn_split_parts split[GN_NETWORKS_MAX];
     gn_inference *inference;
     gn_feed *feed;
     double epoch_steps;    /* steps of an epoch; not a whole number */
@@ -146,6 +163,8 @@ void gn_trainer_close(gn_trainer *t); /* takes NULL */
 
 /* settle.c: data, groups, sizes, and everything that can be refused before anything is written. */
 GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
+/* Ranks of another version, configuration, data or kind of CPU are refused. */
+GERNE_CHECKED gerne_status gn_compare_ranks(gn_trainer *t);
 /* Where layers are frozen the features of all samples take the place of the data. */
 GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 
@@ -156,15 +175,41 @@ GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_bequeath(gn_trainer *t);
 void gn_stage_leave(gn_trainer *t);
 
+/* apart.c: before a pass replaces or adds to the gradients of network i; and before they are used,
+ * when they become those of all ranks. */
+GERNE_CHECKED gerne_status gn_expect_gradients(gn_run *run, int i, bool accumulate);
+GERNE_CHECKED gerne_status gn_sum_gradients(gn_run *run, int i);
+
 /* evaluate.c */
 GERNE_CHECKED gerne_status gn_evaluate(gn_trainer *t, gn_split split, gn_predictions *predictions,
                                        gn_metrics *metrics);
 /* The evaluation after a step: logs, and takes a snapshot when it is the best so far. */
 GERNE_CHECKED gerne_status gn_evaluate_step(gn_trainer *t);
 bool gn_evaluation_due(const gn_trainer *t, int64_t step); /* after so many steps */
+bool gn_out_of_patience(const gn_trainer *t);              /* train.patience, in the last stage */
 /* The kept checkpoint of this stage goes into network 0, and into the others where they are kept.
  */
 void gn_load_kept(gn_trainer *t);
+
+/* refit.c: heads that are fitted for an evaluation, by the method's hook refit or by the option
+ * repair. Between begin and end network 0 has such a head, where there is one; end puts back its
+ * own, and sets *status when that fails. */
+typedef struct gn_kept_head {
+    gn_arena *arena; /* NULL: the head is its own */
+    float *weights, *bias;
+} gn_kept_head;
+
+GERNE_CHECKED gerne_status gn_refit_begin(gn_trainer *t, gn_kept_head *kept);
+void gn_refit_end(gn_trainer *t, gn_kept_head *kept, gerne_status *status);
+/* Option repair, before the labels of the training split are taken: what the head is fitted to, and
+ * what of the validation split is left to judge it. */
+GERNE_CHECKED gerne_status gn_settle_repair(gn_trainer *t);
+/* In a new stage: which samples are judged. */
+GERNE_CHECKED gerne_status gn_enter_repair(gn_trainer *t);
+
+/* services.c: network i over any samples; logits and features may be NULL. */
+GERNE_CHECKED gerne_status gn_infer_list(gn_trainer *t, int i, const gn_sample_list *list,
+                                         float *logits, float *features);
 
 /* average.c: train.average, the mean weights of network 0 */
 void gn_update_average(gn_trainer *t); /* after a step, before it is counted */

@@ -106,3 +106,15 @@ char *path_in(const fixture *f, const char *name)
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
     return path;
 }
+
+gerne_model *train_model(fixture *f, const gerne_dataset *dataset)
+{
+    gerne_config *config = configure(f, "model");
+    gerne_model *model;
+    char *results;
+    assert_ok(f->ctx, gerne_train(f->ctx, config, dataset, GERNE_JSON, &results));
+    gerne_free(results);
+    assert_ok(f->ctx, gerne_model_open(f->ctx, path_in(f, "model"), NULL, &model));
+    gerne_config_close(config);
+    return model;
+}

@@ -30,6 +30,9 @@ void set_keys(fixture *f, gerne_config *config, const char *const *pairs);
 /* A short run into a directory of that name in the fixture's folder. */
 gerne_config *configure(fixture *f, const char *out);
 
+/* Opened from such a run. */
+gerne_model *train_model(fixture *f, const gerne_dataset *dataset);
+
 /* In a static buffer. */
 char *path_in(const fixture *f, const char *name);
 

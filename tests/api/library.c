@@ -1,6 +1,5 @@
 /* The calls of gerne.h from end to end: arrays in, training, predictions, figures. */
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -180,18 +179,6 @@ static void interrupted_and_resumed(void **state)
 
 /* ---- models ---- */
 
-static gerne_model *train_model(fixture *f, const gerne_dataset *dataset)
-{
-    gerne_config *config = configure(f, "model");
-    gerne_model *model;
-    char *results;
-    assert_ok(f->ctx, gerne_train(f->ctx, config, dataset, GERNE_JSON, &results));
-    gerne_free(results);
-    assert_ok(f->ctx, gerne_model_open(f->ctx, path_in(f, "model"), NULL, &model));
-    gerne_config_close(config);
-    return model;
-}
-
 static void predictions_are_those_of_the_weights(void **state)
 {
     fixture *f = *state;
@@ -274,52 +261,6 @@ static void evaluations_agree(void **state)
     assert_near(number(json_object_get(json, "comparison"), "wga_difference"), 0, 0);
     json_decref(json);
     gerne_predictions_close(p);
-    gerne_model_close(model);
-    gerne_dataset_close(dataset);
-}
-
-typedef struct worker {
-    gerne_model *model;
-    const gerne_dataset *dataset;
-    double sum;
-    gerne_status status;
-} worker;
-
-static void *predict_in_thread(void *argument)
-{
-    worker *w = argument;
-    gerne_ctx *ctx;
-    gerne_predictions *p = NULL;
-    if (gerne_ctx_new(&ctx) != GERNE_OK)
-        return NULL;
-    for (int round = 0; round < 3; round++) {
-        w->status = gerne_model_predict(ctx, w->model, w->dataset, GERNE_ALL, 0, &p);
-        for (size_t i = 0; i < gerne_predictions_count(p); i++)
-            w->sum += gerne_predictions_probabilities(p)[2 * i];
-        gerne_predictions_close(p);
-    }
-    gerne_ctx_close(ctx);
-    return NULL;
-}
-
-static void threads_share_a_model(void **state)
-{
-    enum { THREADS = 4 };
-    fixture *f = *state;
-    const gerne_arrays arrays = features_of(f);
-    gerne_dataset *dataset = dataset_of(f, &arrays);
-    gerne_model *model = train_model(f, dataset);
-    pthread_t threads[THREADS];
-    worker workers[THREADS];
-    for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker){.model = model, .dataset = dataset, .status = GERNE_EINTERNAL};
-        assert_int_equal(pthread_create(&threads[i], NULL, predict_in_thread, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        assert_int_equal(workers[i].status, GERNE_OK);
-        assert_true(workers[i].sum == workers[0].sum && workers[0].sum > 0);
-    }
     gerne_model_close(model);
     gerne_dataset_close(dataset);
 }
@@ -494,7 +435,6 @@ int main(void)
         TEST(interrupted_and_resumed),
         TEST(predictions_are_those_of_the_weights),
         TEST(evaluations_agree),
-        TEST(threads_share_a_model),
         TEST(fetched_samples_equal_arrays),
         TEST(texts_train_and_predict),
         TEST(groups_and_audit_of_a_dataset),

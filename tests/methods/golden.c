@@ -1,6 +1,6 @@
 #include "golden.h"
 
-#include "testing.h"
+#include "golden_values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,23 +12,6 @@
 enum { STEPS = 10, SAMPLES = 60, CLASSES = 4, BATCH = 12, SIDE = 8, NUMBERS = SIDE * SIDE * 3 };
 
 /* ---- what both sides make from formulas ---- */
-
-static float value(uint64_t seed, uint64_t i)
-{
-    uint64_t z = ((seed << 32) + i + 1) * 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    z ^= z >> 31;
-    return (float)((double)(z >> 40) / 8388608.0 - 1.0);
-}
-
-static uint32_t name_seed(const char *name)
-{
-    uint32_t h = 0x811C9DC5u;
-    for (; *name; name++)
-        h = (h ^ (uint8_t)*name) * 0x01000193u;
-    return h;
-}
 
 static uint8_t pictures[SAMPLES][NUMBERS];
 
@@ -56,7 +39,7 @@ static void make_samples(gn_trainer *t, bool skewed)
         t->input.y[s] = label(s, skewed);
         attributes[s] = attribute(s, skewed);
         for (uint32_t j = 0; j < NUMBERS; j++)
-            pictures[s][j] = (uint8_t)floor(((double)value(7000 + s, j) + 1) * 128);
+            pictures[s][j] = (uint8_t)floor(((double)golden_value(7000 + s, j) + 1) * 128);
     }
     const gn_grouping grouping = {.a = attributes, .attributes = CLASSES};
     assert_ok(t->run.ctx, gn_run_regroup(&t->run, &grouping));
@@ -72,7 +55,7 @@ static void fill_network(gerne_ctx *ctx, gn_store *store, int network)
         snprintf(name, sizeof name, "%d.%s", network, p->name);
         float scale = p->ndims == 1 ? 0.1f : (float)sqrt(3.0 / (double)p->dims[1]);
         for (int64_t j = 0; j < p->size; j++)
-            values[j] = scale * value(name_seed(name), (uint64_t)j);
+            values[j] = scale * golden_value(golden_name_seed(name), (uint64_t)j);
         assert_ok(ctx, gn_store_set(ctx, store, i, values));
     }
 }

@@ -1,8 +1,10 @@
 """gerne.Classifier: what it learns, scikit-learn's tools around it, and without scikit-learn."""
+import json
 import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import unittest
 import warnings
 
@@ -50,6 +52,29 @@ class Learning(unittest.TestCase):
             model.fit(X, Y, groups=A)
             worst[method] = model.evaluate(test_x, test_y, test_a)["wga"]
         self.assertGreater(worst["gerne"], worst["erm"] + 0.15)
+
+    def test_patience(self):
+        """Early stopping gives the best network of a shorter training: that of the full one, as
+        long as nothing better comes after it."""
+        same = {"method": "erm", "metric": "acc_avg", "random_state": 0, "threads": 1, "lr": 0.02}
+        with tempfile.TemporaryDirectory() as folder:
+            patient = gerne.Classifier(**same, epochs=60, patience=3, run_dir=folder + "/run")
+            patient.fit(X, Y, groups=A)
+            with open(folder + "/run/log.jsonl", encoding="utf-8") as log:
+                events = [json.loads(line) for line in log]
+        judged = [event for event in events if event["event"] == "evaluation"]
+        best = max(i for i, event in enumerate(judged) if event.get("best"))
+        self.assertEqual(len(judged), best + 1 + 3)
+        self.assertLess(len(judged), 60)
+        short = gerne.Classifier(**same, epochs=best + 1).fit(X, Y, groups=A)
+        np.testing.assert_array_equal(patient.predict_proba(X), short.predict_proba(X))
+
+    def test_batch_size(self):
+        """None: a 200th of the samples, as a power of 2 from 128 to 1024; never more than there are."""
+        automatic = gerne.Classifier()
+        self.assertEqual([automatic._batch(n) for n in (50, 128, 25600, 90000, 10 ** 6)],
+                         [50, 128, 128, 512, 1024])
+        self.assertEqual(gerne.Classifier(batch_size=64)._batch(50), 50)
 
     def test_kinds_of_labels(self):
         """The same network whatever the classes are called; predictions are the caller's labels."""

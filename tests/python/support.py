@@ -61,6 +61,21 @@ def biased_features(n=600, dimension=6, seed=0):
     return x, y, a, np.where(split < 2, 0, split - 1).astype(np.uint8)
 
 
+def write_safetensors(path, tensors):
+    """A file of float32 weights without metadata."""
+    import json
+    header, start = {}, 0
+    for name, values in tensors.items():
+        end = start + values.nbytes
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": [start, end]}
+        start = end
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for values in tensors.values():
+            file.write(values.tobytes())
+
+
 def main():
     """Runs the tests of a file."""
     unittest.main(module="__main__")

@@ -3,6 +3,7 @@
 The calls run in a process of their own, which prints one line of JSON for each.
 """
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,35 @@ def closed(thing):
 
 def unmade(kind):
     return kind.__new__(kind)
+
+
+# Values that no argument below may have.
+JUNK = [object(), {}, "text", b"bytes", 1j, NAN, -1, 2 ** 80, RAGGED, np.zeros((2, 2, 2)),
+        [None] * 40, [[]], np.array(["2020"], dtype="datetime64[Y]"), [object()] * 40]
+
+
+def newer(model, folder):
+    """Functions by name, with right arguments."""
+    scores = [0.1, 0.9] * 20
+
+    def fetch_and_predict(**arguments):
+        return model.predict(gerne.Dataset.from_function(**arguments))
+
+    def fit(**options):
+        return gerne.Classifier("erm", threads=1, **options).fit(X, Y, groups=A)
+
+    return {
+        "pseudo_groups": (gerne.pseudo_groups, {"y": Y, "probabilities": scores, "t": 0.5}),
+        "pseudo_quality": (gerne.pseudo_quality, {"y": Y, "probabilities": scores, "a": A,
+                                                  "t": [0.5], "classes": [0, 1]}),
+        "from_function": (fetch_and_predict, {"fetch": X.__getitem__, "n": 40, "dimension": 3}),
+        "pixels": (gerne.Dataset.from_function, {"fetch": X.__getitem__, "n": 40, "y": Y, "a": A,
+                                                 "size": (4, 4)}),
+        "returned": (lambda sample: fetch_and_predict(fetch=lambda i: sample, n=2, dimension=3),
+                     {"sample": X[0]}),
+        "export": (lambda **o: model.export(onnx=folder + "/new.onnx", **o), {"shape": [3]}),
+        "Classifier": (fit, {"patience": 2, "batch_size": 8, "epochs": 1}),
+    }
 
 
 def calls(folder):
@@ -212,7 +242,7 @@ def calls(folder):
     # The estimator.
     for options in ({"method": "nothing"}, {"method": 5}, {"attributes": "maybe"},
                     {"hidden": (0,)}, {"hidden": ("a",)}, {"hidden": object()}, {"lr": -1},
-                    {"optimizer": "x"}, {"batch_size": 0}, {"batch_size": None},
+                    {"optimizer": "x"}, {"batch_size": 0}, {"batch_size": "large"},
                     {"validation_fraction": 1}, {"validation_fraction": "x"}, {"metric": "x"},
                     {"random_state": "x"}, {"options": {"x.y": 1}}, {"options": 5},
                     {"beta": 101}, {"c": 0}, {"run_dir": folder + "/run"}):
@@ -231,6 +261,14 @@ def calls(folder):
     yield "validation without groups", lambda: gerne.Classifier(threads=1).fit(
         X, Y, A, X_val=X, y_val=Y)
     yield "parameter", lambda: gerne.Classifier().set_params(no_such_parameter=1)
+
+    # One random argument wrong, the others right.
+    chance = random.Random(13)
+    for _ in range(120):
+        name, (call, right) = chance.choice(list(newer(model, folder).items()))
+        argument, value = chance.choice(list(right)), chance.choice(JUNK)
+        yield f"{name}({argument}={value!r})", lambda c=call, r=right, a=argument, v=value: c(
+            **{**r, a: v})
 
     # Closed and unmade objects.
     sampler = closed(gerne.Sampler(groups, per_group=2))

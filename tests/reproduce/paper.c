@@ -175,6 +175,69 @@ static void test_configurations(void **state)
     gerne_ctx_close(ctx);
 }
 
+static const gn_cell *first_of_dataset(const gn_cells *cells, const gn_cell *of)
+{
+    const gn_cell *first = cells->list;
+    while (first->dataset != of->dataset)
+        first++;
+    return first;
+}
+
+/* What the grids share, and what a row may have for itself: two values of up to two options of the
+ * method; batches of half the size for gerne, which draws two; no schedule for dfa. */
+static void check_rule(const gn_cell *cell, const gn_cell *first)
+{
+    size_t shared = 0, own = 0;
+    assert_string_equal(cell->base_name, first->base_name);
+    for (size_t i = 0; i < cell->axes.count; i++) {
+        const gn_setting *axis = &cell->axes.list[i];
+        if (strncmp(axis->key, "train.", 6) != 0) {
+            assert_int_equal(axis->count, 2);
+            own++;
+            continue;
+        }
+        const gn_setting *same = gn_settings_find(&first->axes, axis->key);
+        assert_non_null(same);
+        assert_int_equal(axis->count, same->count);
+        for (size_t j = 0; j < axis->count; j++)
+            assert_string_equal(axis->items[j], same->items[j]);
+        shared++;
+    }
+    assert_int_equal(shared, strcmp(cell->dataset->name, "synthetic") == 0 ? 1 : 2);
+    assert_true(own <= 2);
+    for (size_t i = 0; i < cell->fixed.count; i++) {
+        const char *key = cell->fixed.list[i].key;
+        if (strncmp(key, "train.", 6) == 0 && strncmp(key, "train.per_", 10) != 0)
+            assert_string_equal(cell->method, "dfa");
+        if (strncmp(key, "train.per_", 10) == 0)
+            assert_string_equal(cell->method, "gerne");
+    }
+}
+
+/* The methods of a dataset are compared with one grid of learning rates and weight decays. */
+static void test_one_rule(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_arena *arena;
+    gn_cells cells;
+    size_t checked = 0;
+    assert_ok(ctx, gn_arena_new(ctx, &arena));
+    assert_ok(ctx, gn_cells_read(ctx, arena, "methods", NULL, &cells));
+    for (size_t i = 0; i < cells.count; i++)
+        assert_ok(ctx, gn_cell_settings_read(ctx, arena, &cells.list[i]));
+    for (size_t i = 0; i < cells.count; i++) {
+        if (strncmp(cells.list[i].dataset->name, "civilcomments", 13) == 0)
+            continue;
+        check_rule(&cells.list[i], first_of_dataset(&cells, &cells.list[i]));
+        checked++;
+    }
+    assert_true(checked > 100);
+    gn_cells_free(&cells);
+    gn_arena_close(arena);
+    gerne_ctx_close(ctx);
+}
+
 static void test_grid(void **state)
 {
     (void)state;
@@ -285,7 +348,7 @@ int main(void)
         cmocka_unit_test(test_tables),         cmocka_unit_test(test_figures),
         cmocka_unit_test(test_figure_2),       cmocka_unit_test(test_choosing),
         cmocka_unit_test(test_cells),          cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_configurations),
+        cmocka_unit_test(test_configurations), cmocka_unit_test(test_one_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

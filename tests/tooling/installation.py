@@ -78,7 +78,7 @@ class Installation(unittest.TestCase):
                         "**/libgerne.so", "**/libgerne-core.so", "**/gerneConfig.cmake", "**/gerneConfigVersion.cmake"):
             self.assertEqual(len(list(self.prefix.glob(pattern))), 1, pattern)
         result = run([self.prefix / "bin/gerne", "--version"])
-        self.assertEqual(result.stdout, f"gerne {self.version}\n")
+        self.assertEqual(result.stdout.splitlines()[0], f"gerne {self.version}")
 
     def test_soname(self):
         library = self.libdir / f"libgerne.so.{self.version}"

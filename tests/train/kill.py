@@ -3,12 +3,13 @@
 with the same bits as an undisturbed run: kill.py PROGRAM KILLS.
 
 Every method and estimator of the program's list is trained. The moments come from a fixed seed; what
-they hit depends on the machine, and must not matter. Runs of several stages are also killed as soon
-as their log tells that a stage has ended.
+they hit depends on the machine, and must not matter. Runs of several stages are also killed at every
+boundary between two, as soon as their log tells that a stage has ended.
 """
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -26,8 +27,11 @@ KINDS = {
     "dropout": "--train.steps 100 --model.dropout 0.4 --method.name groupdro".split(),
     "crt": "--train.steps 60 --method.name crt".split(),
     "dfr": "--train.steps 60 --method.name dfr --method.variant subpopbench".split(),
+    "dfr original": "--train.steps 60 --method.name dfr --method.repeats 3".split(),
     "afr": "--train.steps 60 --method.name afr --method.refit_steps 60 --method.lambda 0.1".split(),
     "self": "--train.steps 60 --method.name self --method.refit_steps 60".split(),
+    "self class_balanced": ("--train.steps 60 --method.name self --method.variant class_balanced "
+                            "--method.refit_epochs 10").split(),
     "pde": "--train.steps 100 --method.name pde --method.warm_up 20 --method.every 2".split(),
     "lc": "--train.steps 75 --method.name lc --train.optimizer adam".split(),
     "denetdm": ("--train.steps 40 --method.name denetdm --method.shallow_hidden 32 "
@@ -40,10 +44,15 @@ KINDS = {
     "ula": "--train.steps 75 --method.name ula --method.first_epochs 1".split(),
     "cnc": "--train.steps 30 --method.name cnc --method.first_epochs 6 --method.m 2 "
            "--data.ratio 0.1".split(),
+    "repair val": "--train.steps 60 --repair val --train.average ema".split(),
+    "repair train": "--train.steps 60 --repair train --method.name erm --data.ratio 0.2".split(),
+    "s by class": ("--train.steps 60 --method.adapt feedback --method.s_by_class --method.beta -1 "
+                   "--method.adapt_min 0").split(),
     "estimator jtt": "--method.estimator jtt --method.name sw --method.beyond_bounds".split(),
     "estimator xrm": "--method.estimator xrm --select.metric inferred_wga".split(),
     "estimator mst": "--method.estimator mst --method.name groupdro".split(),
     "estimator ecs": "--method.estimator ecs --method.name resampling".split(),
+    "estimator before stages": "--method.estimator jtt --method.name crt".split(),
 }
 for kind, arguments in KINDS.items():
     if kind.startswith("estimator"):
@@ -65,6 +74,19 @@ def add_listed(program):
         if estimator:
             sys.exit(f"estimator {method['name']} has no line in this test")
         KINDS[method["name"]] = ["--train.steps", "60", *option]
+
+
+def add_rules(program):
+    """Every rule that moves s while training; steps enough that it has moved."""
+    help_text = subprocess.run([program, "train", "--help"], check=True, capture_output=True,
+                               text=True).stdout
+    choices = re.search(r"--method\.adapt (\S+)", help_text)
+    rules = choices.group(1).split("|")[1:] if choices else []
+    if not rules:
+        sys.exit("the rules of method.adapt are not in the help")
+    for rule in rules:
+        KINDS[f"adapt {rule}"] = ["--train.steps", "100", "--method.adapt", rule]
+    KINDS["adapt repetitions"] += ["--method.beta", "1.4", "--method.adapt_repetitions", "5"]
 
 
 def contents(folder):
@@ -118,36 +140,49 @@ def compare(kind, out, wanted, what):
         sys.exit(f"{kind}: {left} left behind {what}")
 
 
-def wait_for_stage_end(process, out):
-    """Whether the log told of one before the process ended."""
-    log = os.path.join(out, "log.jsonl")
-    while process.poll() is None:
-        if os.path.exists(log):
-            with open(log, "rb") as file:
-                if b'"event":"stage_end"' in file.read():
-                    return True
+def ended_stages(out):
+    """The names of the stages that have ended, in their order; a resumed run may log one again."""
+    path = os.path.join(out, "log.jsonl")
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        lines = [line for line in file if line.endswith("}\n")]
+    return list(dict.fromkeys(event["stage"] for event in map(json.loads, lines)
+                              if event["event"] == "stage_end"))
+
+
+def kill_at_boundary(program, arguments, out, boundary):
+    """Kills a run as soon as that many of its stages have ended; whether it was still running."""
+    process = start(program, arguments)
+    while process.poll() is None and len(ended_stages(out)) < boundary:
         time.sleep(0.002)
-    return False
+    process.kill()
+    process.stderr.close()
+    return process.wait() == -signal.SIGKILL
 
 
 def kill_between_stages(program, scratch, wanted):
-    """Kills every run of several stages where one follows another; how many were hit."""
-    hit = 0
+    """Kills every run of several stages at all boundaries in turn; boundaries and how many were hit."""
+    boundaries = hit = 0
     for kind in KINDS:
-        out, arguments = new_run(kind, scratch, f"{kind}-stages")
-        process = start(program, arguments)
-        if wait_for_stage_end(process, out):
-            process.kill()
-        hit += process.wait() == -signal.SIGKILL
-        process.stderr.close()
+        stages = len(ended_stages(os.path.join(scratch, kind)))
+        if stages == 0:
+            continue
+        out, begun = new_run(kind, scratch, f"{kind}-stages")
+        arguments = begun
+        for boundary in range(1, stages + 1):
+            hit += kill_at_boundary(program, arguments, out, boundary)
+            arguments = resume_arguments(out, begun)
+        boundaries += stages
         if not os.path.exists(os.path.join(out, "results.json")):
-            finish(start(program, resume_arguments(out, arguments)))
-        compare(kind, out, wanted[kind], "after a kill between stages")
-    return hit
+            finish(start(program, arguments))
+        compare(kind, out, wanted[kind], "after kills between stages")
+    return boundaries, hit
 
 
 def main(program, kills):
     add_listed(program)
+    add_rules(program)
     generator = random.Random(7)
     scratch = tempfile.mkdtemp(prefix="gerne-kill-")
     killed = stopped = 0
@@ -172,7 +207,7 @@ def main(program, kills):
                 arguments = resume_arguments(out, begun)
             finish(start(program, arguments))
             compare(kind, out, wanted[kind], f"after kill {i}")
-        between = kill_between_stages(program, scratch, wanted)
+        boundaries, between = kill_between_stages(program, scratch, wanted)
         # The same run stopped and resumed five times.
         out, arguments = new_run("known", scratch, "stopped")
         begun = arguments
@@ -191,9 +226,9 @@ def main(program, kills):
         compare("known", out, wanted["known"], "after being stopped five times")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    print(f"{len(KINDS)} kinds of runs, {killed} kills at random, {between} between stages, "
-          f"{stopped} stops")
-    if 2 * killed < kills or stopped < 1 or between < 5:
+    print(f"{len(KINDS)} kinds of runs, {killed} kills at random, "
+          f"{between} at {boundaries} boundaries of stages, {stopped} stops")
+    if 2 * killed < kills or stopped < 1 or 2 * between < boundaries:
         sys.exit("too few runs were hit while they ran")
 
 

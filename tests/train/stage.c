@@ -48,6 +48,36 @@ static void eval_every_overrides(void **state)
     run_close(&f);
 }
 
+/* Evaluations follow steps 4, 8, 12, ...; the best so far is that of step 8. */
+static void patience_counts_evaluations(void **state)
+{
+    (void)state;
+    const char *const pairs[] = {"data.n",
+                                 "400",
+                                 "train.steps",
+                                 "100",
+                                 "train.eval_every",
+                                 "4",
+                                 "train.patience",
+                                 "3",
+                                 "model.arch",
+                                 "linear",
+                                 "threads",
+                                 "1",
+                                 NULL};
+    run_fixture f;
+    open_run(&f, pairs);
+    f.t->at.step = 40;
+    assert_false(gn_out_of_patience(f.t)); /* nothing is evaluated yet */
+    f.t->at.best = (gn_choice_made){.step = 8, .value = 0.5};
+    for (f.t->at.step = 8; f.t->at.step < 20; f.t->at.step++)
+        assert_false(gn_out_of_patience(f.t));
+    assert_true(gn_out_of_patience(f.t));
+    f.t->at.best.step = 20;
+    assert_false(gn_out_of_patience(f.t));
+    run_close(&f);
+}
+
 /* The weights after each of a few steps, by a run without averaging. */
 enum { STEPS = 6, ENOUGH = 20000 };
 
@@ -122,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluations_follow_epochs),
         cmocka_unit_test(eval_every_overrides),
+        cmocka_unit_test(patience_counts_evaluations),
         cmocka_unit_test(averages_are_means_of_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ float golden_value(uint64_t seed, uint64_t i)
     return (float)((double)(z >> 40) / 8388608.0 - 1.0);
 }
 
-static uint32_t name_seed(const char *name)
+uint32_t golden_name_seed(const char *name)
 {
     uint32_t h = 0x811C9DC5u;
     for (; *name; name++)
@@ -32,7 +32,7 @@ void golden_fill(gerne_ctx *ctx, gn_store *store, const char *last_norm)
             continue;
         float *values = calloc((size_t)p->size, sizeof *values);
         for (int64_t j = 0; j < p->size; j++) {
-            float u = golden_value(name_seed(p->name), (uint64_t)j);
+            float u = golden_value(golden_name_seed(p->name), (uint64_t)j);
             if (p->role == GN_SCALE || p->role == GN_VARIANCE)
                 u = (1.0f + 0.1f * u) * (last_norm && strstr(p->name, last_norm) ? 0.25f : 1.0f);
             else if (p->ndims == 1)

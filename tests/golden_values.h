@@ -11,6 +11,8 @@
 /* In [-1, 1). */
 float golden_value(uint64_t seed, uint64_t i);
 
+uint32_t golden_name_seed(const char *name);
+
 /* Parameters as a function of their names; scales whose names contain last_norm (or NULL) are made
  * small. */
 void golden_fill(gerne_ctx *ctx, gn_store *store, const char *last_norm);
