@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -247,6 +247,20 @@ class Classifier(ClassifierMixin, BaseEstimator):
             file.write(weights)
 
 
+def _written(contents: bytes) -> Tuple[Any, str]:
+    """A file that lives as long as it is open, and its path: without a name, or with one where
+    there is no /dev/fd (a root directory without /proc)."""
+    file: Any = tempfile.TemporaryFile(prefix="gerne-")
+    path = f"/dev/fd/{file.fileno()}"
+    if not os.path.exists(path):
+        file.close()
+        file = tempfile.NamedTemporaryFile(prefix="gerne-")
+        path = file.name
+    file.write(contents)
+    file.flush()
+    return file, path
+
+
 class _Network:
     """The weights in memory, opened when they are needed first; only the weights are pickled."""
 
@@ -258,13 +272,9 @@ class _Network:
     def open(self, threads: Optional[int]) -> Model:
         with self._lock:
             if self._model is None:
-                # A file without a name, which lives as long as it is open.
-                file = tempfile.TemporaryFile(prefix="gerne-")
-                file.write(self.weights)
-                file.flush()
+                self._file, path = _written(self.weights)
                 settings = {} if threads is None else {"threads": threads}
-                self._model = Model(f"/dev/fd/{file.fileno()}", settings)
-                self._file = file
+                self._model = Model(path, settings)
             return self._model
 
     def __del__(self) -> None:

@@ -76,6 +76,8 @@ static gerne_status next(reader *r)
     if (r->has_event)
         yaml_event_delete(&r->event);
     r->has_event = yaml_parser_parse(&r->parser, &r->event);
+    if (!r->has_event && r->parser.error == YAML_MEMORY_ERROR)
+        return gn_fail(r->ctx, GERNE_ENOMEM, "no memory to read %s", r->settings->source);
     if (!r->has_event)
         return complain(r, r->parser.problem_mark.line, r->parser.problem_mark.column,
                         r->parser.problem ? r->parser.problem : "this is not YAML");

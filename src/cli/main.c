@@ -95,6 +95,8 @@ static void print_failure_json(gn_cli *cli, gerne_status status)
 gerne_status gn_output_flush(gn_cli *cli)
 {
     gn_text visible = {0}, *text = &cli->output;
+    if (!gn_speaks(cli))
+        gn_text_clear(text);
     GN_TRY(gn_map_check(cli->ctx));
     if (!gn_speaks(cli))
         gn_text_clear(text);

@@ -186,7 +186,7 @@ static const char description[] =
     "names a rule that moves s while training, from the s of beta on, between adapt_min and "
     "adapt_max; s_by_class gives every class an s of its own, where one class could go further "
     "than another, and lowers a beta that is too large for a class in that class alone.\n\n"
-    "    contribution:   sum of p_ext u over small groups = adapt_gamma sum over large\n"
+    "    contribution:   sum of p_ext u over small groups = adapt_gamma x large\n"
     "                    u: mean of 1 - p(y|x) over a group\n"
     "    groupdro:       s <- s + adapt_eta dL_ext/ds,\n"
     "                    losses of groups: l + adapt_adjustment / sqrt(n)\n"

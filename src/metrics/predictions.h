@@ -16,7 +16,6 @@
 #include "base/memory.h"
 #include "debias/groups.h"
 
-
 typedef struct gn_predictions {
     int32_t classes, attributes;
     bool with_probabilities;

@@ -289,7 +289,7 @@ static gerne_status log_end(gn_trainer *t)
                                      t->record.in_steps, "seconds_in_inference",
                                      t->record.in_inference, "seconds_in_exchange", traffic.seconds,
                                      "bytes_sent", (json_int_t)traffic.bytes)));
-    return gn_runlog_sync(t->record.log, NULL);
+    return t->record.log ? gn_runlog_sync(t->record.log, NULL) : GERNE_OK;
 }
 
 static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)

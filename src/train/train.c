@@ -240,36 +240,24 @@ static gerne_status lock_directory(gn_trainer *t)
 }
 
 /* Rank 0 looks, and tells the others. */
-static gerne_status ended(gn_trainer *t, const char *name, const char **path, bool *found)
-{
-    GN_TRY(gn_path_of(t, name, path));
-    *found = gn_path_exists(*path);
-    return gn_ranks_broadcast(t->run.ctx, found, sizeof *found);
-}
-
-static gerne_status finished(gn_trainer *t, json_t **json, bool *found)
-{
-    gerne_ctx *ctx = t->run.ctx;
-    GN_TRY(gn_ranks_agree(ctx, gn_ranks_first(ctx) ? read_finished(t, json) : GERNE_OK));
-    *found = *json != NULL;
-    GN_TRY(gn_ranks_broadcast(ctx, found, sizeof *found));
-    return *found && !*json ? read_finished(t, json) : GERNE_OK;
-}
-
 static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
 {
     const char *path;
     gn_arena *arena;
+    bool ended, first = gn_ranks_first(t->run.ctx);
     json_t *json = NULL;
-    bool found;
     GN_TRY(gn_ranks_agree(t->run.ctx, lock_directory(t)));
     GN_TRY(gn_arena_new(t->run.ctx, &arena));
     t->arena = arena;
-    GN_TRY(finished(t, &json, &found));
-    if (found)
-        return show_finished(t, json, report, results);
-    GN_TRY(ended(t, GN_DIVERGED_FILE, &path, &found));
-    if (found)
+    GN_TRY(gn_ranks_agree(t->run.ctx, first ? read_finished(t, &json) : GERNE_OK));
+    ended = json != NULL;
+    GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
+    if (ended)
+        return first ? show_finished(t, json, report, results) : GERNE_OK;
+    GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
+    ended = gn_path_exists(path);
+    GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
+    if (ended)
         return show_diverged(t, path);
     gn_arena_close(arena);
     t->arena = NULL;

@@ -632,7 +632,8 @@ static void test_networks(void **state)
         options.stem = GN_STEM_CIFAR; /* keeps the last maps larger than one pixel */
         gn_graph *graph;
         assert_ok(ctx, gn_graph_new(ctx, device, &graph));
-        int64_t side = strncmp(a->name, "convnet", 7) == 0 && a->name[7] ? 42 : 8; /* the least it takes */
+        int64_t side =
+            strncmp(a->name, "convnet", 7) == 0 && a->name[7] ? 42 : 8; /* the least it takes */
         gn_sample_shape shape = gn_pixels_shape(3, side, side);
         gn_value input;
         if (a->wants_tokens) {

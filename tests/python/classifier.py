@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 import numpy as np
@@ -68,6 +69,15 @@ class Learning(unittest.TestCase):
         self.assertLess(len(judged), 60)
         short = gerne.Classifier(**same, epochs=best + 1).fit(X, Y, groups=A)
         np.testing.assert_array_equal(patient.predict_proba(X), short.predict_proba(X))
+
+    def test_without_proc(self):
+        """In a root directory without /proc there is no /dev/fd."""
+        fitted = gerne.Classifier(**QUICK).fit(X, Y, groups=A)
+        other = pickle.loads(pickle.dumps(fitted))
+        with unittest.mock.patch("os.path.exists", return_value=False):
+            probabilities = other.predict_proba(X)
+        self.assertTrue(os.path.exists(other._network._file.name))
+        np.testing.assert_array_equal(probabilities, fitted.predict_proba(X))
 
     def test_batch_size(self):
         """None: a 200th of the samples, as a power of 2 from 128 to 1024; never more than there are."""

@@ -106,8 +106,8 @@ class Faults(unittest.TestCase):
                 self.assertLess(time.monotonic() - since, LIMIT)
             process.communicate()
             self.wait_for(lambda: not processes(str(out)), "end")
-            again = ["--resume", out] if (out / "config.yaml").exists() else self.words(out, *self.LONG)[1:]
-            result = launch.gerne(2, "train", *again, "--quiet")
+            again = ["--resume", out, "--quiet"] if (out / "config.yaml").exists() else self.words(out, *self.LONG)[1:]
+            result = launch.gerne(2, "train", *again)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertEqual(self.files(out), self.files(whole), f"run {i}")
         self.assertGreater(hit, 0)
