@@ -57,8 +57,8 @@ class Config(Handle):
 
     >>> import gerne
     >>> config = gerne.Config({"method": {"name": "gerne", "c": 0.5}, "train.lr": 0.01}, seed=3)
-    >>> config["train.lr"], config["seed"], config["method.beta"]
-    ('0.01', '3', '1')
+    >>> config["train.lr"], config["seed"], config["method.c"]
+    ('0.01', '3', '0.5')
     >>> config["train.lrr"] = 1
     Traceback (most recent call last):
     gerne.errors.UsageError: unknown key 'train.lrr'
