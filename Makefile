@@ -20,7 +20,10 @@ deps: ## install the Debian packages that are missing
 demo: deps all ## show what it does, on the embedded dataset
 	@scripts/demo $(BUILD)/gerne
 
-test: deps all ## set up, build, and run all tests
+test: deps all ## set up, build, and run the tests
+	@cd $(BUILD) && ctest -j $(JOBS) -LE nightly
+
+nightly: deps all ## the same, and the tests that take long
 	@cd $(BUILD) && ctest -j $(JOBS)
 
 quick: all ## run the quick tests
@@ -63,4 +66,4 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 	@echo "SAN=address builds with ASan+UBSan, CC=clang with clang, DEV=1 makes warnings errors."
 
-.PHONY: all configure deps demo test quick check valgrind torture docs bench install deb check-packages dist clean help
+.PHONY: all configure deps demo test nightly quick check valgrind torture docs bench install deb check-packages dist clean help
