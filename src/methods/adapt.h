@@ -3,7 +3,7 @@
  * A rule says where s should be, from what the steps have shown of the groups of the training split
  * or from an evaluation on validation; adapt.c keeps it inside its interval, lets it move only so
  * far at a time, and holds all state in one table, so that a resumed run goes the same way. Rules
- * are files adapt_*.c, listed in adapt.c; their options are rows of GN_ADAPT_OPTIONS.
+ * are files adapt_*.c, listed in adapt.c; their options are rows of gerne.c.
  */
 #ifndef GN_METHODS_ADAPT_H
 #define GN_METHODS_ADAPT_H
@@ -20,103 +20,6 @@ typedef struct gn_adapt_options {
 
 /* In the order of the list. */
 #define GN_ADAPT_CHOICES "none|contribution|groupdro|hypergradient|repetitions|fan|feedback"
-
-/* Rows of an option table whose struct has a field adapt. */
-#define GN_ADAPT_OPTIONS(type)                                                                     \
-    {"adapt",                                                                                      \
-     GN_CHOICE,                                                                                    \
-     offsetof(type, adapt.rule),                                                                   \
-     .fallback = "none",                                                                           \
-     .choices = GN_ADAPT_CHOICES,                                                                  \
-     .help = "rule that moves s = c (1 + beta) while training"},                                   \
-        {"s_by_class", GN_BOOL, offsetof(type, adapt.by_class), .fallback = "false",               \
-         .help = "give each class its own s, at most 0.98 of the class's own limit"},              \
-        {"adapt_min",                                                                              \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.low),                                                                \
-         .fallback = "1",                                                                          \
-         .min = 0,                                                                                 \
-         .max = 100,                                                                               \
-         .when = GN_ADAPT_MOVING,                                                                  \
-         .help = "smallest s that a rule may choose; 1 balances groups"},                          \
-        {"adapt_max",                                                                              \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.high),                                                               \
-         .fallback = "0",                                                                          \
-         .min = 0,                                                                                 \
-         .max = 100,                                                                               \
-         .when = GN_ADAPT_MOVING,                                                                  \
-         .help = "largest s that a rule may choose; 0: 0.98 of the largest that groups allow"},    \
-        {"adapt_gamma",                                                                            \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.gamma),                                                              \
-         .fallback = "1",                                                                          \
-         .min = 0,                                                                                 \
-         .max = 100,                                                                               \
-         .flags = GN_TUNABLE | GN_OPEN_MIN,                                                        \
-         .when = "adapt contribution",                                                             \
-         .help = "contribution of the small groups to the gradient per that of the large ones"},   \
-        {"adapt_eta",                                                                              \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.eta),                                                                \
-         .fallback = "0.05",                                                                       \
-         .min = 0,                                                                                 \
-         .max = 100,                                                                               \
-         .flags = GN_TUNABLE | GN_OPEN_MIN,                                                        \
-         .when = "adapt groupdro",                                                                 \
-         .help = "step size of the ascent on s"},                                                  \
-        {"adapt_adjustment",                                                                       \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.adjustment),                                                         \
-         .fallback = "1",                                                                          \
-         .min = 0,                                                                                 \
-         .max = 1000,                                                                              \
-         .flags = GN_TUNABLE,                                                                      \
-         .when = "adapt groupdro",                                                                 \
-         .help = "C of the adjusted losses l + C / sqrt(n) of groups"},                            \
-        {"adapt_rate",                                                                             \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.rate),                                                               \
-         .fallback = "1",                                                                          \
-         .min = 0,                                                                                 \
-         .max = 1e6,                                                                               \
-         .flags = GN_TUNABLE | GN_OPEN_MIN,                                                        \
-         .when = "adapt hypergradient",                                                            \
-         .help = "step size of the descent on the validation loss"},                               \
-        {"adapt_repetitions",                                                                      \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.repetitions),                                                        \
-         .fallback = "50",                                                                         \
-         .min = 0,                                                                                 \
-         .max = 1e9,                                                                               \
-         .flags = GN_TUNABLE,                                                                      \
-         .when = "adapt repetitions",                                                              \
-         .help = "passes over the most repeated group after which s falls"},                       \
-        {"adapt_end",                                                                              \
-         GN_REAL,                                                                                  \
-         offsetof(type, adapt.end),                                                                \
-         .fallback = "1",                                                                          \
-         .min = 0,                                                                                 \
-         .max = 100,                                                                               \
-         .flags = GN_TUNABLE,                                                                      \
-         .when = "adapt repetitions",                                                              \
-         .help = "s at the end of training"},                                                      \
-        {"adapt_heads",                                                                            \
-         GN_INT,                                                                                   \
-         offsetof(type, adapt.heads),                                                              \
-         .fallback = "8",                                                                          \
-         .min = 2,                                                                                 \
-         .max = 64,                                                                                \
-         .when = "adapt fan",                                                                      \
-         .help = "heads of the fan, each with an s of its own"},                                   \
-    {                                                                                              \
-        "adapt_kappa", GN_REAL, offsetof(type, adapt.kappa),                                       \
-            .fallback = "1", .min = 0, .max = 100, .flags = GN_TUNABLE | GN_OPEN_MIN,              \
-            .when = "adapt feedback",                                                              \
-            .help = "change of s per evaluation for a gap of 1 between accuracies"                 \
-    }
-
-#define GN_ADAPT_MOVING "adapt contribution|groupdro|hypergradient|repetitions|fan|feedback"
 
 typedef struct gn_adapt_rule gn_adapt_rule;
 

@@ -30,6 +30,7 @@ typedef struct gerne_state {
 } gerne_state;
 
 #define OPTION(key) offsetof(gerne_options, key)
+#define MOVING      "adapt contribution|groupdro|hypergradient|repetitions|fan|feedback"
 
 static const gn_option options[] = {
     {"c", GN_REAL, OPTION(c), .fallback = "0.5", .min = 0, .max = 1,
@@ -44,7 +45,37 @@ static const gn_option options[] = {
      .help = "samples per group in a batch: exact on average, or rounded"},
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
      .help = "allow a beta outside its bounds, with a warning"},
-    GN_ADAPT_OPTIONS(gerne_options),
+    {"adapt", GN_CHOICE, OPTION(adapt.rule), .fallback = "none", .choices = GN_ADAPT_CHOICES,
+     .help = "rule that moves s = c (1 + beta) while training"},
+    {"s_by_class", GN_BOOL, OPTION(adapt.by_class), .fallback = "false",
+     .help = "give each class its own s, at most 0.98 of the class's own limit"},
+    {"adapt_min", GN_REAL, OPTION(adapt.low), .fallback = "1", .min = 0, .max = 100, .when = MOVING,
+     .help = "smallest s that a rule may choose; 1 balances groups"},
+    {"adapt_max", GN_REAL, OPTION(adapt.high), .fallback = "0", .min = 0, .max = 100,
+     .when = MOVING,
+     .help = "largest s that a rule may choose; 0: 0.98 of the largest that groups allow"},
+    {"adapt_gamma", GN_REAL, OPTION(adapt.gamma), .fallback = "1", .min = 0, .max = 100,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .when = "adapt contribution",
+     .help = "contribution of the small groups to the gradient per that of the large ones"},
+    {"adapt_eta", GN_REAL, OPTION(adapt.eta), .fallback = "0.05", .min = 0, .max = 100,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .when = "adapt groupdro",
+     .help = "step size of the ascent on s"},
+    {"adapt_adjustment", GN_REAL, OPTION(adapt.adjustment), .fallback = "1", .min = 0, .max = 1000,
+     .flags = GN_TUNABLE, .when = "adapt groupdro",
+     .help = "C of the adjusted losses l + C / sqrt(n) of groups"},
+    {"adapt_rate", GN_REAL, OPTION(adapt.rate), .fallback = "1", .min = 0, .max = 1e6,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .when = "adapt hypergradient",
+     .help = "step size of the descent on the validation loss"},
+    {"adapt_repetitions", GN_REAL, OPTION(adapt.repetitions), .fallback = "50", .min = 0,
+     .max = 1e9, .flags = GN_TUNABLE, .when = "adapt repetitions",
+     .help = "passes over the most repeated group after which s falls"},
+    {"adapt_end", GN_REAL, OPTION(adapt.end), .fallback = "1", .min = 0, .max = 100,
+     .flags = GN_TUNABLE, .when = "adapt repetitions", .help = "s at the end of training"},
+    {"adapt_heads", GN_INT, OPTION(adapt.heads), .fallback = "8", .min = 2, .max = 64,
+     .when = "adapt fan", .help = "heads of the fan, each with an s of its own"},
+    {"adapt_kappa", GN_REAL, OPTION(adapt.kappa), .fallback = "1", .min = 0, .max = 100,
+     .flags = GN_TUNABLE | GN_OPEN_MIN, .when = "adapt feedback",
+     .help = "change of s per evaluation for a gap of 1 between accuracies"},
 };
 
 /* What is extrapolated to when no beta is given: balanced groups. */
