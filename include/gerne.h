@@ -300,6 +300,23 @@ typedef enum gerne_form {
 GERNE_API GERNE_CHECKED gerne_status gerne_audit(gerne_ctx *ctx, const gerne_groups *groups,
                                                  gerne_form form, char **out);
 
+/* By Cramer's V between class and attribute: below 0.1, below 0.5, above. */
+typedef enum gerne_verdict {
+    GERNE_UNBIASED,
+    GERNE_BIASED,
+    GERNE_STRONGLY_BIASED,
+} gerne_verdict;
+
+typedef struct gerne_bias {
+    size_t size; /* sizeof(gerne_bias), set by the caller */
+    double cramers_v;
+    gerne_verdict verdict;
+} gerne_bias;
+
+/* The same in figures, for gates. */
+GERNE_API GERNE_CHECKED gerne_status gerne_bias_of(gerne_ctx *ctx, const gerne_groups *groups,
+                                                   gerne_bias *out);
+
 /* Predictions of any model on labelled samples. All arrays are borrowed during the call. */
 typedef struct gerne_predicted {
     size_t size; /* sizeof(gerne_predicted) */
@@ -313,6 +330,7 @@ typedef struct gerne_predicted {
     const char *const *class_names, *const *attribute_names; /* NULL: the numbers */
     const int64_t *train_counts; /* [classes][attributes] sizes of the training groups, for
                                     adj_acc_avg and minority_acc; NULL: unknown */
+    const char *name; /* what texts for people call them; NULL: "predictions", "first", "second" */
 } gerne_predicted;
 
 /* The figures that gates and tables need most; NaN where one does not exist. */
@@ -337,6 +355,21 @@ GERNE_API GERNE_CHECKED gerne_status gerne_evaluate(gerne_ctx *ctx,
 GERNE_API GERNE_CHECKED gerne_status gerne_compare(gerne_ctx *ctx, const gerne_predicted *first,
                                                    const gerne_predicted *second,
                                                    uint64_t resamples, gerne_form form, char **out);
+
+/* Differences of a comparison, with the 95 % intervals of the bootstrap. */
+typedef struct gerne_differences {
+    size_t size; /* sizeof(gerne_differences), set by the caller */
+    double acc_avg;
+    double gba, gba_ci95[2];
+    double wga, wga_ci95[2];
+} gerne_differences;
+
+/* The same in figures, for gates. */
+GERNE_API GERNE_CHECKED gerne_status gerne_differences_of(gerne_ctx *ctx,
+                                                          const gerne_predicted *first,
+                                                          const gerne_predicted *second,
+                                                          uint64_t resamples,
+                                                          gerne_differences *out);
 
 /* ==== libgerne alone from here on ================================================================
  *
@@ -456,11 +489,50 @@ GERNE_API GERNE_CHECKED gerne_status gerne_dataset_groups(gerne_ctx *ctx,
                                                           const gerne_dataset *dataset,
                                                           gerne_split split, gerne_groups **out);
 
+/* What an audit for people calls the data, copied; by default its format. */
+GERNE_API GERNE_CHECKED gerne_status gerne_dataset_set_name(gerne_ctx *ctx, gerne_dataset *dataset,
+                                                            const char *name);
+
 /* As gerne_audit; with a line, or the object "all_splits", about all splits together. */
 GERNE_API GERNE_CHECKED gerne_status gerne_dataset_audit(gerne_ctx *ctx,
                                                          const gerne_dataset *dataset,
                                                          gerne_split split, gerne_form form,
                                                          char **out);
+
+/* ---- Labels alone -------------------------------------------------------------------------------
+ *
+ * Two columns of a CSV file: enough for an audit and for bounds, without samples.
+ */
+typedef struct gerne_labels gerne_labels;
+
+/* Rows with an empty class or attribute. */
+typedef enum gerne_missing {
+    GERNE_MISSING_ERROR, /* the file is refused */
+    GERNE_MISSING_DROP,  /* they are ignored */
+    GERNE_MISSING_GROUP, /* the missing attribute is a group of its own */
+} gerne_missing;
+
+typedef struct gerne_label_columns {
+    size_t size;       /* sizeof(gerne_label_columns) */
+    const char *y;     /* NULL: "y" */
+    const char *a;     /* NULL: "a" where there is one, else the column that predicts y best */
+    const char *split; /* a value of column "split", or "all"; NULL: the training rows, if any */
+    gerne_missing missing;
+} gerne_label_columns;
+
+/* columns may be NULL; path "-" is the standard input. */
+GERNE_API GERNE_CHECKED gerne_status gerne_labels_open(gerne_ctx *ctx, const char *path,
+                                                       const gerne_label_columns *columns,
+                                                       gerne_labels **out);
+GERNE_API void gerne_labels_close(gerne_labels *labels);
+
+/* Of the rows that were chosen; borrowed. They are counts: no sampler draws from them. */
+GERNE_API const gerne_groups *gerne_labels_groups(const gerne_labels *labels);
+
+/* As gerne_dataset_audit; with the columns ranked by how well they predict the class if a is NULL
+ * and the file has no column "a". */
+GERNE_API GERNE_CHECKED gerne_status gerne_labels_audit(gerne_ctx *ctx, const gerne_labels *labels,
+                                                        gerne_form form, char **out);
 
 /* ---- Training -----------------------------------------------------------------------------------
  *
@@ -500,8 +572,9 @@ GERNE_API GERNE_CHECKED gerne_status gerne_resume(gerne_ctx *ctx, const char *di
 typedef struct gerne_model gerne_model;
 
 /* path is a run directory or a file of weights (safetensors, or PyTorch's .pth). config (may be
- * NULL) may set checkpoint (best or last), threads, cache, train.precision, model.vocab, and for
- * weights without metadata model.arch and its sizes; other keys are refused. */
+ * NULL) may set checkpoint (best or last), threads, cache, train.precision, model.vocab, data.* for
+ * other data than the run's own, other-data (see gerne_model_evaluate), and for weights without
+ * metadata model.arch with its sizes and class-names; other keys are refused. */
 GERNE_API GERNE_CHECKED gerne_status gerne_model_open(gerne_ctx *ctx, const char *path,
                                                       const gerne_config *config,
                                                       gerne_model **out);
@@ -543,8 +616,33 @@ GERNE_API const uint32_t *gerne_predictions_rows(const gerne_predictions *predic
 GERNE_API const float *gerne_predictions_features(const gerne_predictions *predictions);
 GERNE_API size_t gerne_predictions_feature_count(const gerne_predictions *predictions);
 
-/* What the program's eval gives for a run: classes are matched by name. metrics and out may be
- * NULL. */
+/* One sample at a time, for data whose predictions need not be kept. Valid during the call. */
+typedef struct gerne_prediction {
+    size_t size;                 /* sizeof(gerne_prediction) of the library */
+    size_t row;                  /* as in gerne_predictions_rows */
+    const char *y, *a;           /* names of class and attribute; NULL: unknown */
+    gerne_split split;           /* of the sample */
+    const char *file;            /* its path, "" if unknown; NULL: samples are not files */
+    uint32_t classes;            /* of the model */
+    int32_t pred;                /* a class of the model */
+    const double *probabilities; /* [classes] */
+    uint32_t attributes;         /* of the data, whose names may differ from the model's */
+    const char *const *attribute_names;
+} gerne_prediction;
+
+/* GERNE_OK, or what the call is to end with. A message is set by the function if at all. */
+typedef gerne_status gerne_prediction_fn(void *user, const gerne_prediction *prediction);
+
+/* Calls take for every sample in ascending order of rows, in the thread of the caller. */
+GERNE_API GERNE_CHECKED gerne_status gerne_model_predict_each(gerne_ctx *ctx, gerne_model *model,
+                                                              const gerne_dataset *dataset,
+                                                              gerne_split split,
+                                                              gerne_prediction_fn *take,
+                                                              void *user);
+
+/* What the program's eval gives for a run: classes are matched by name. dataset NULL: the run's own
+ * data, GERNE_EUSAGE if it has changed since the training, unless the model was opened with the key
+ * other-data or keys of other data. metrics and out may be NULL. */
 GERNE_API GERNE_CHECKED gerne_status gerne_model_evaluate(gerne_ctx *ctx, gerne_model *model,
                                                           const gerne_dataset *dataset,
                                                           gerne_split split, gerne_metrics *metrics,
@@ -584,6 +682,9 @@ typedef struct gerne_export_options {
      * weights or samples that the model has predicted for tell. */
     const int64_t *shape;
     size_t shape_count;
+    /* Of images, for weights without metadata: "none", "imagenet" or "cifar"; NULL: "auto", which
+     * is imagenet. */
+    const char *normalize;
 } gerne_export_options;
 
 GERNE_API GERNE_CHECKED gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,

@@ -26,6 +26,7 @@ static void from_counts(void)
     const double c = 0.5, beta = 1;
     gerne_groups *groups;
     gerne_bounds bounds;
+    gerne_bias bias = {.size = sizeof bias};
     double p[4], target;
     char *text;
     check(gerne_groups_from_counts(ctx, counts, 2, 2, &groups));
@@ -34,6 +35,9 @@ static void from_counts(void)
     check(gerne_audit(ctx, groups, GERNE_TEXT, &text));
     puts(text);
     gerne_free(text);
+    check(gerne_bias_of(ctx, groups, &bias));
+    printf("Cramer's V %.3f, %s\n", bias.cramers_v,
+           bias.verdict == GERNE_UNBIASED ? "nothing to do" : "biased");
     printf("%u classes, %u attributes\n", gerne_groups_classes(groups),
            gerne_groups_attributes(groups));
     for (uint32_t y = 0; y < 2; y++)

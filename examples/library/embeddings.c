@@ -59,6 +59,7 @@ int main(void)
                                  .split = split};
     check(ctx, gerne_ctx_new(&ctx));
     check(ctx, gerne_dataset_from_arrays(ctx, &arrays, &data));
+    check(ctx, gerne_dataset_set_name(ctx, data, "embeddings"));
     check(ctx, gerne_dataset_audit(ctx, data, GERNE_TRAIN, GERNE_TEXT, &text));
     show(text);
 

@@ -91,6 +91,40 @@ static bool predict_twice(gerne_model *model, const gerne_dataset *data)
     return jobs[0].confidence == jobs[1].confidence;
 }
 
+/* Predictions as they come, for data of any size; a table with the columns that labels have. */
+static gerne_status write_line(void *file, const gerne_prediction *sample)
+{
+    bool written = fprintf(file, "%zu,%s,%s,%.3f\n", sample->row, sample->y, sample->a,
+                           sample->probabilities[sample->pred]) > 0;
+    return written ? GERNE_OK : GERNE_EIO;
+}
+
+static void write_table(gerne_ctx *ctx, gerne_model *model, const gerne_dataset *data)
+{
+    FILE *file = fopen("predictions.csv", "w");
+    if (!file)
+        exit(EXIT_FAILURE);
+    fprintf(file, "row,y,a,confidence\n");
+    check(ctx, gerne_model_predict_each(ctx, model, data, GERNE_TEST, write_line, file));
+    if (fclose(file) != 0)
+        exit(EXIT_FAILURE);
+}
+
+/* ---- labels of a file ---- */
+
+static void audit_table(gerne_ctx *ctx)
+{
+    const gerne_label_columns columns = {.size = sizeof columns, .y = "y", .a = "a"};
+    gerne_labels *labels;
+    char *text;
+    check(ctx, gerne_labels_open(ctx, "predictions.csv", &columns, &labels));
+    check(ctx, gerne_labels_audit(ctx, labels, GERNE_TEXT, &text));
+    printf("%s%llu rows\n", text,
+           (unsigned long long)gerne_groups_total(gerne_labels_groups(labels)));
+    gerne_free(text);
+    gerne_labels_close(labels);
+}
+
 /* ---- weights ---- */
 
 static void list_tensors(gerne_ctx *ctx, const gerne_model *model)
@@ -128,6 +162,8 @@ int main(void)
            gerne_model_class_name(model, gerne_model_classes(model) - 1),
            gerne_model_attributes(model), gerne_model_attribute_name(model, 0));
     bool equal = predict_twice(model, data);
+    write_table(ctx, model, data);
+    audit_table(ctx);
     list_tensors(ctx, model);
     gerne_model_close(model);
     gerne_dataset_close(data);

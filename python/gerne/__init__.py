@@ -21,6 +21,7 @@ from .errors import (
     NothingFound, OutOfMemory, Unsupported, UsageError,
 )
 from .groups import Groups, audit, bounds
+from .label_file import audit_file
 from .metrics import compare, evaluate, table
 from .model import Model, Predictions, load
 from .pseudo import pseudo_groups, pseudo_quality
@@ -35,8 +36,8 @@ __all__ = [
     "Batch", "Classifier", "Config", "DataError", "Dataset", "Diverged", "FileError", "GerneError",
     "Groups", "InternalError", "Interrupted", "LibraryError", "Model", "NothingFound",
     "OutOfMemory", "Predictions", "Sampler", "Unsupported", "UsageError", "__version__", "audit",
-    "bounds", "compare", "evaluate", "library_path", "load", "pseudo_groups", "pseudo_quality",
-    "resume", "table", "torch", "train",
+    "audit_file", "bounds", "compare", "evaluate", "library_path", "load", "pseudo_groups",
+    "pseudo_quality", "resume", "table", "torch", "train",
 ]
 
 

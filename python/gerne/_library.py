@@ -44,7 +44,7 @@ class Predicted(Structure):
     _fields_ = [("size", c_size_t), ("n", c_size_t), ("classes", c_uint32),
                 ("attributes", c_uint32), ("y", c_void_p), ("a", c_void_p), ("pred", c_void_p),
                 ("probabilities", c_void_p), ("class_names", c_void_p),
-                ("attribute_names", c_void_p), ("train_counts", c_void_p)]
+                ("attribute_names", c_void_p), ("train_counts", c_void_p), ("name", c_char_p)]
 
 
 class Arrays(Structure):
@@ -70,7 +70,14 @@ class ExportOptions(Structure):
 
     _fields_ = [("size", c_size_t), ("onnx", c_char_p), ("safetensors", c_char_p),
                 ("fp16", c_bool), ("features", c_bool), ("overwrite", c_bool),
-                ("shape", c_void_p), ("shape_count", c_size_t)]
+                ("shape", c_void_p), ("shape_count", c_size_t), ("normalize", c_char_p)]
+
+
+class LabelColumns(Structure):
+    """gerne_label_columns"""
+
+    _fields_ = [("size", c_size_t), ("y", c_char_p), ("a", c_char_p), ("split", c_char_p),
+                ("missing", c_int)]
 
 
 class PseudoQuality(Structure):
@@ -150,6 +157,9 @@ PROTOTYPES: Dict[str, Tuple[Optional[type], Tuple[type, ...]]] = {
     "dataset_a": (c_void_p, (_HANDLE,)),
     "dataset_split": (c_void_p, (_HANDLE,)),
     "dataset_groups": (_STATUS, (_HANDLE, _HANDLE, c_int, _OUT)),
+    "labels_open": (_STATUS, (_HANDLE, c_char_p, POINTER(LabelColumns), _OUT)),
+    "labels_close": (None, (_HANDLE,)),
+    "labels_audit": (_STATUS, (_HANDLE, _HANDLE, c_int, _OUT)),
     "dataset_audit": (_STATUS, (_HANDLE, _HANDLE, c_int, c_int, _OUT)),
     "train": (_STATUS, (_HANDLE, _HANDLE, _HANDLE, c_int, _OUT)),
     "resume": (_STATUS, (_HANDLE, c_char_p, _HANDLE, c_int, _OUT)),

@@ -185,11 +185,12 @@ class Model(Handle):
 
     def export(self, *, onnx: Optional[PathLike] = None, safetensors: Optional[PathLike] = None,
                fp16: bool = False, features: bool = False, overwrite: bool = False,
-               shape: Optional[Sequence[int]] = None) -> None:
+               shape: Optional[Sequence[int]] = None, normalize: Optional[str] = None) -> None:
         """Writes files for other programs, as `gerne export` does: onnx is the network from samples
         to probabilities, safetensors the weights with the names of PyTorch's libraries. features
         makes what the body gives an output of the ONNX file. shape is that of a sample, such as
-        (3, 224, 224), for weights without metadata that do not tell it."""
+        (3, 224, 224), for weights without metadata that do not tell it; normalize is "none",
+        "imagenet" (default) or "cifar", for such weights of images."""
         dims = None if shape is None else np.array(
             [as_int(side, "a side of shape", 1, 2 ** 24) for side in as_list(shape, "shape")],
             dtype=np.int64)
@@ -197,7 +198,8 @@ class Model(Handle):
             size=ctypes.sizeof(ExportOptions), fp16=bool(fp16), features=bool(features),
             overwrite=bool(overwrite), onnx=None if onnx is None else as_text(onnx, "onnx"),
             safetensors=None if safetensors is None else as_text(safetensors, "safetensors"),
-            shape=address(dims), shape_count=0 if dims is None else len(dims))
+            shape=address(dims), shape_count=0 if dims is None else len(dims),
+            normalize=None if normalize is None else as_text(normalize, "normalize"))
         ctx = context()
         with self.used() as pointer:
             ctx.check(ctx.library.model_export(ctx.pointer, pointer, ctypes.byref(options)))

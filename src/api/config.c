@@ -71,7 +71,7 @@ static gerne_status learn_keys(gerne_ctx *ctx, known_keys *known)
     GN_TRY(gn_config_new(ctx, &known->train));
     GN_TRY(gn_config_new(ctx, &known->model));
     GN_TRY(gn_run_config_describe(ctx, known->train, known->arena, &known->run));
-    return gn_trained_options_add(ctx, known->model, &known->trained);
+    return gn_trained_options_add_all(ctx, known->model, &known->trained);
 }
 
 static gerne_status check_key(gerne_ctx *ctx, const char *key)

@@ -3,8 +3,8 @@
 
 #include "api/api.h"
 #include "api/handles.h"
+#include "api/labels.h"
 #include "data/arrays.h"
-#include "data/label_report.h"
 
 static gerne_status new_dataset(gerne_ctx *ctx, gerne_dataset **out)
 {
@@ -37,6 +37,7 @@ static gerne_status open_labels(gerne_ctx *ctx, gerne_dataset *dataset)
     for (size_t i = 0; i < labels->n; i++)
         dataset->counts[labels->split[i]]++;
     dataset->counts[GN_SPLITS] = labels->n;
+    dataset->name = labels->format;
     return GERNE_OK;
 }
 
@@ -160,22 +161,12 @@ gerne_status gerne_dataset_groups(gerne_ctx *ctx, const gerne_dataset *dataset, 
     return gn_dataset_groups(ctx, dataset->labels, which, out);
 }
 
-static gerne_status give_report(gerne_ctx *ctx, const gerne_dataset *dataset,
-                                const gn_label_table *table, gerne_form form, char **out)
+gerne_status gerne_dataset_set_name(gerne_ctx *ctx, gerne_dataset *dataset, const char *name)
 {
-    gn_label_report report;
-    GN_TRY(gn_label_report_of(ctx, table, &report));
-    if (form == GERNE_JSON) {
-        json_t *json;
-        GN_TRY(gn_label_report_json(ctx, &report, &json));
-        return gn_give_json(ctx, json, out);
-    }
-    gn_text text = {0};
-    gerne_status status = gn_label_report_print(ctx, &report, dataset->labels->format, &text);
-    if (status == GERNE_OK)
-        status = gn_give_text(ctx, &text, out);
-    gn_text_free(&text);
-    return status;
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, dataset);
+    GN_NEEDS(ctx, name);
+    return gn_arena_copy_text(ctx, dataset->arena, name, &dataset->name);
 }
 
 gerne_status gerne_dataset_audit(gerne_ctx *ctx, const gerne_dataset *dataset, gerne_split split,
@@ -192,7 +183,7 @@ gerne_status gerne_dataset_audit(gerne_ctx *ctx, const gerne_dataset *dataset, g
     gerne_status status = gn_label_table_of(ctx, dataset->labels, which, dataset->options.y,
                                             dataset->options.a, &table);
     if (status == GERNE_OK)
-        status = give_report(ctx, dataset, &table, form, out);
+        status = gn_give_label_report(ctx, &table, dataset->name, form, out);
     gn_label_table_free(&table);
     return status;
 }

@@ -43,6 +43,20 @@ gerne_status gerne_audit(gerne_ctx *ctx, const gerne_groups *groups, gerne_form 
     return status;
 }
 
+gerne_status gerne_bias_of(gerne_ctx *ctx, const gerne_groups *groups, gerne_bias *out)
+{
+    gn_audit audit;
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, groups);
+    GN_NEEDS(ctx, out);
+    GN_TRY(gn_audit_of(ctx, groups, &audit));
+    const gerne_bias own = {
+        .cramers_v = audit.association.cramers_v,
+        .verdict = (gerne_verdict)audit.verdict,
+    };
+    return gn_give_struct(ctx, "gerne_bias", &own, sizeof own, out);
+}
+
 /* ---- predictions from arrays ---- */
 
 typedef struct subject {
@@ -203,6 +217,11 @@ gerne_status gn_give_evaluation(gerne_ctx *ctx, const gn_evaluation *evaluation,
     return status;
 }
 
+static gn_evaluated evaluated(const subject *s, const char *nameless)
+{
+    return (gn_evaluated){s->given.name ? s->given.name : nameless, &s->metrics, s->names};
+}
+
 gerne_status gerne_evaluate(gerne_ctx *ctx, const gerne_predicted *predicted,
                             gerne_metrics *metrics, gerne_form form, char **out)
 {
@@ -214,7 +233,7 @@ gerne_status gerne_evaluate(gerne_ctx *ctx, const gerne_predicted *predicted,
     GN_TRY(gn_check_form(ctx, form));
     gerne_status status = take(ctx, predicted, &s);
     if (status == GERNE_OK) {
-        const gn_evaluation evaluation = {.first = {"predictions", &s.metrics, s.names}};
+        const gn_evaluation evaluation = {.first = evaluated(&s, "predictions")};
         gn_warn_of_empty_groups(ctx, &s.metrics, &s.names);
         status = gn_give_metrics(ctx, &s.metrics, metrics);
         if (status == GERNE_OK)
@@ -245,49 +264,82 @@ static gerne_status check_paired(gerne_ctx *ctx, const gn_predictions *a, const 
     return GERNE_OK;
 }
 
-static gerne_status compare(gerne_ctx *ctx, const subject *first, const subject *second,
-                            uint64_t resamples, gerne_form form, char **out)
+/* Two sets of predictions and what comes of them; filled as far as the calls got. */
+typedef struct pair {
+    subject first, second;
+    gn_comparison comparison;
+} pair;
+
+static void free_pair(pair *p)
 {
-    gn_comparison comparison = {0};
-    const gn_evaluated other = {"second", &second->metrics, second->names};
-    const gn_evaluation evaluation = {
-        .first = {"first", &first->metrics, first->names},
-        .second = &other,
-        .comparison = &comparison,
-    };
-    GN_TRY(check_paired(ctx, &first->predictions, &second->predictions));
-    gerne_status status =
-        gn_compare(ctx, &first->predictions, &second->predictions, resamples, 0, &comparison);
-    if (status == GERNE_OK)
-        status = gn_give_evaluation(ctx, &evaluation, form, out);
-    gn_comparison_free(&comparison);
-    return status;
+    gn_comparison_free(&p->comparison);
+    free_subject(&p->first);
+    free_subject(&p->second);
+}
+
+static gerne_status compare(gerne_ctx *ctx, const gerne_predicted *first,
+                            const gerne_predicted *second, uint64_t resamples, pair *out)
+{
+    enum { LEAST = 100, MOST = 1000000 };
+    GN_NEEDS(ctx, first);
+    GN_NEEDS(ctx, second);
+    resamples = resamples ? resamples : GN_RESAMPLES;
+    if (resamples < LEAST || resamples > MOST)
+        return gn_fail(ctx, GERNE_EUSAGE, "resamples %llu is outside [%d, %d]",
+                       (unsigned long long)resamples, LEAST, MOST);
+    gerne_status status = take(ctx, first, &out->first);
+    if (status != GERNE_OK)
+        return gn_fail_in(ctx, status, "first predictions");
+    status = take(ctx, second, &out->second);
+    if (status != GERNE_OK)
+        return gn_fail_in(ctx, status, "second predictions");
+    GN_TRY(check_paired(ctx, &out->first.predictions, &out->second.predictions));
+    return gn_compare(ctx, &out->first.predictions, &out->second.predictions, resamples, 0,
+                      &out->comparison);
 }
 
 gerne_status gerne_compare(gerne_ctx *ctx, const gerne_predicted *first,
                            const gerne_predicted *second, uint64_t resamples, gerne_form form,
                            char **out)
 {
-    enum { LEAST = 100, MOST = 1000000 };
-    subject subjects[2] = {{0}};
+    pair p = {0};
     GN_NEEDS(ctx, ctx);
     GN_NEEDS(ctx, out);
     *out = NULL;
-    GN_NEEDS(ctx, first);
-    GN_NEEDS(ctx, second);
     GN_TRY(gn_check_form(ctx, form));
-    resamples = resamples ? resamples : GN_RESAMPLES;
-    if (resamples < LEAST || resamples > MOST)
-        return gn_fail(ctx, GERNE_EUSAGE, "resamples %llu is outside [%d, %d]",
-                       (unsigned long long)resamples, LEAST, MOST);
-    gerne_status status = take(ctx, first, &subjects[0]);
-    if (status != GERNE_OK)
-        status = gn_fail_in(ctx, status, "first predictions");
-    else if ((status = take(ctx, second, &subjects[1])) != GERNE_OK)
-        status = gn_fail_in(ctx, status, "second predictions");
-    if (status == GERNE_OK)
-        status = compare(ctx, &subjects[0], &subjects[1], resamples, form, out);
-    free_subject(&subjects[0]);
-    free_subject(&subjects[1]);
+    gerne_status status = compare(ctx, first, second, resamples, &p);
+    if (status == GERNE_OK) {
+        const gn_evaluated other = evaluated(&p.second, "second");
+        const gn_evaluation evaluation = {
+            .first = evaluated(&p.first, "first"),
+            .second = &other,
+            .comparison = &p.comparison,
+        };
+        status = gn_give_evaluation(ctx, &evaluation, form, out);
+    }
+    free_pair(&p);
+    return status;
+}
+
+gerne_status gerne_differences_of(gerne_ctx *ctx, const gerne_predicted *first,
+                                  const gerne_predicted *second, uint64_t resamples,
+                                  gerne_differences *out)
+{
+    pair p = {0};
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, out);
+    gerne_status status = compare(ctx, first, second, resamples, &p);
+    if (status == GERNE_OK) {
+        const gn_comparison *c = &p.comparison;
+        const gerne_differences own = {
+            .acc_avg = c->acc_difference,
+            .gba = c->gba_difference,
+            .gba_ci95 = {c->gba_ci95.lo, c->gba_ci95.hi},
+            .wga = c->wga_difference,
+            .wga_ci95 = {c->wga_ci95.lo, c->wga_ci95.hi},
+        };
+        status = gn_give_struct(ctx, "gerne_differences", &own, sizeof own, out);
+    }
+    free_pair(&p);
     return status;
 }

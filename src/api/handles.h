@@ -17,6 +17,7 @@ struct gerne_dataset {
     gerne_arrays arrays; /* of options.arrays */
     gn_settings keys;    /* the section data of a run on this dataset */
     gn_dataset *labels;  /* not prepared: its samples are never read */
+    const char *name;    /* for people */
     size_t counts[GN_SPLITS + 1];
 };
 

@@ -15,7 +15,7 @@ static gerne_status open_model(gerne_ctx *ctx, const char *path, const gerne_con
     gn_arena *arena = gn_config_arena(model->config);
     gn_settings keys = {.arena = arena};
     GN_TRY(gn_arena_copy_text(ctx, arena, path, &model->path));
-    GN_TRY(gn_trained_options_add(ctx, model->config, &model->options));
+    GN_TRY(gn_trained_options_add_all(ctx, model->config, &model->options));
     gerne_status status = gn_config_pick(ctx, config, "", &keys);
     if (status == GERNE_OK)
         status = gn_trained_options_resolve(ctx, model->config, path, &keys, &model->options);
@@ -102,6 +102,14 @@ gerne_status gerne_model_metadata(gerne_ctx *ctx, const gerne_model *model, char
 
 /* ---- files for others ---- */
 
+static gerne_status take_normalize(gerne_ctx *ctx, const char *word, int *out)
+{
+    *out = word ? gn_choice_index(GN_NORMALIZE_CHOICES, word) : GN_NORMALIZE_AUTO;
+    return *out >= 0 ? GERNE_OK
+                     : gn_fail(ctx, GERNE_EUSAGE, "normalize '%s' is not one of %s", word,
+                               GN_NORMALIZE_CHOICES);
+}
+
 static gerne_status check_shape(gerne_ctx *ctx, const gerne_export_options *given)
 {
     enum { SIDE_MAX = 1 << 24 };
@@ -118,23 +126,23 @@ gerne_status gerne_model_export(gerne_ctx *ctx, gerne_model *model,
                                 const gerne_export_options *options)
 {
     gerne_export_options given;
-    gn_export_options files = {0};
     GN_NEEDS(ctx, ctx);
     GN_NEEDS(ctx, model);
     GN_NEEDS(ctx, options);
     GN_TRY(gn_take_struct(ctx, "gerne_export_options", options, &given, sizeof given));
-    GN_TRY(gn_options_default(ctx, gn_config_arena(model->config), gn_export_option_table,
-                              gn_export_option_count, &files));
-    files.onnx = given.onnx;
-    files.safetensors = given.safetensors;
-    files.precision = given.fp16 ? GN_EXPORT_FP16 : GN_EXPORT_FP32;
-    files.features = given.features;
-    files.overwrite = given.overwrite;
+    gn_export_options files = {
+        .onnx = given.onnx,
+        .safetensors = given.safetensors,
+        .half = given.fp16,
+        .features = given.features,
+        .overwrite = given.overwrite,
+        .shape = {given.shape, given.shape_count},
+    };
+    GN_TRY(take_normalize(ctx, given.normalize, &files.normalize));
     GN_TRY(check_shape(ctx, &given));
-    files.shape = (gn_ints){given.shape, given.shape_count};
     int threads = gn_threads_of_caller();
     pthread_mutex_lock(&model->lock);
-    gerne_status status = gn_export(ctx, model->model, &files, NULL);
+    gerne_status status = gn_export(ctx, model->model, &files);
     pthread_mutex_unlock(&model->lock);
     gn_restore_threads(threads);
     return status;

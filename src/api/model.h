@@ -15,6 +15,7 @@ struct gerne_model {
     const char *path;
     pthread_mutex_t lock; /* held until the first predictor has completed the model */
     _Atomic bool complete;
+    _Atomic bool same_data; /* the run's own data is known to be what it was */
     pthread_mutex_t idle_lock;
     gn_predictor *idle[GN_IDLE_MAX]; /* resting ones, the least recently used first */
     size_t idle_count;

@@ -1,10 +1,12 @@
 /* predict.c - what a gerne_model says about samples, and how right it is. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "api/api.h"
 #include "api/evaluate.h"
 #include "api/model.h"
 #include "train/judge.h"
+#include "train/same_data.h"
 
 /* ---- predictions ---- */
 
@@ -15,6 +17,8 @@ struct gerne_predictions {
     size_t count, feature_count, row_capacity, feature_capacity;
 };
 
+static const int32_t no_label[1] = {0}; /* predictions are kept without labels */
+
 typedef struct collector {
     gerne_ctx *ctx;
     const gn_dataset *dataset;
@@ -24,7 +28,6 @@ typedef struct collector {
 
 static gerne_status collect(void *user, const gn_inferred *inferred)
 {
-    static const int32_t none[1] = {0}; /* labels are the caller's */
     const collector *c = user;
     gerne_predictions *out = c->out;
     size_t classes = (size_t)out->predictions.classes, width = inferred->feature_count;
@@ -39,7 +42,7 @@ static gerne_status collect(void *user, const gn_inferred *inferred)
     }
     for (size_t i = 0; i < inferred->count; i++) {
         GN_TRY(gn_predictions_add_logits(c->ctx, &out->predictions, inferred->logits + i * classes,
-                                         none, none, 1));
+                                         no_label, no_label, 1));
         out->rows[out->count++] = (uint32_t)gn_dataset_row(c->dataset, inferred->samples[i]);
     }
     return GERNE_OK;
@@ -118,7 +121,88 @@ size_t gerne_predictions_feature_count(const gerne_predictions *predictions)
     return predictions ? predictions->feature_count : 0;
 }
 
+/* ---- sample by sample ---- */
+
+typedef struct teller {
+    gerne_ctx *ctx;
+    const gn_dataset *dataset;
+    gn_predictions one; /* the sample at hand */
+    gerne_prediction told;
+    gerne_prediction_fn *take;
+    void *user;
+    char file[4096];
+} teller;
+
+static gerne_status tell_sample(teller *t, uint32_t sample)
+{
+    const gn_dataset *dataset = t->dataset;
+    gerne_prediction *told = &t->told;
+    told->row = gn_dataset_row(dataset, sample);
+    told->y = dataset->y ? dataset->class_names[dataset->y[sample]] : NULL;
+    told->a = dataset->a ? dataset->attribute_names[dataset->a[sample]] : NULL;
+    told->split = (gerne_split)dataset->split[sample];
+    if (told->file)
+        gn_dataset_file(dataset, sample, t->file, sizeof t->file);
+    told->pred = t->one.pred[0];
+    told->probabilities = t->one.probabilities;
+    return t->take(t->user, told);
+}
+
+static gerne_status tell(void *user, const gn_inferred *inferred)
+{
+    teller *t = user;
+    for (size_t i = 0; i < inferred->count; i++) {
+        gn_predictions_clear(&t->one);
+        GN_TRY(gn_predictions_add_logits(t->ctx, &t->one, inferred->logits + i * t->told.classes,
+                                         no_label, no_label, 1));
+        GN_TRY(tell_sample(t, inferred->samples[i]));
+    }
+    return GERNE_OK;
+}
+
+static gerne_status tell_all(teller *t, gn_predictor *predictor, uint32_t classes)
+{
+    t->told = (gerne_prediction){
+        .size = sizeof t->told,
+        .file = gn_dataset_has_files(t->dataset) ? t->file : NULL,
+        .classes = classes,
+        .attributes = t->dataset->attributes,
+        .attribute_names = t->dataset->attribute_names,
+    };
+    gn_predictions_init(&t->one, (int32_t)classes, 1, true);
+    gerne_status status = gn_predictor_run(predictor, "predict", tell, t);
+    gn_predictions_free(&t->one);
+    return status;
+}
+
+gerne_status gerne_model_predict_each(gerne_ctx *ctx, gerne_model *model,
+                                      const gerne_dataset *dataset, gerne_split split,
+                                      gerne_prediction_fn *take, void *user)
+{
+    gn_model_use use;
+    GN_NEEDS(ctx, ctx);
+    GN_NEEDS(ctx, model);
+    GN_NEEDS(ctx, take);
+    gerne_status status = gn_model_use_start(ctx, model, dataset, split, &use);
+    if (status == GERNE_OK) {
+        teller t = {.ctx = ctx, .dataset = use.data.dataset, .take = take, .user = user};
+        status = tell_all(&t, use.predictor, gerne_model_classes(model));
+    }
+    gn_model_use_end(model, status, &use);
+    return status;
+}
+
 /* ---- evaluation ---- */
+
+static gerne_status check_data(gerne_ctx *ctx, gerne_model *model)
+{
+    const gn_trained_options *options = &model->options;
+    if (!options->own_data || options->other_data || atomic_load(&model->same_data))
+        return GERNE_OK;
+    GN_TRY(gn_same_data_check(ctx, model->path, "--other-data"));
+    atomic_store(&model->same_data, true);
+    return GERNE_OK;
+}
 
 static gerne_status give_judgement(gerne_ctx *ctx, const gerne_model *model, gn_split split,
                                    const gn_judgement *judgement, gerne_metrics *metrics,
@@ -143,6 +227,8 @@ gerne_status gerne_model_evaluate(gerne_ctx *ctx, gerne_model *model, const gern
     GN_NEEDS(ctx, ctx);
     GN_NEEDS(ctx, model);
     GN_TRY(gn_check_form(ctx, form));
+    if (!dataset)
+        GN_TRY(check_data(ctx, model));
     gerne_status status = gn_model_use_start(ctx, model, dataset, split, &use);
     if (status == GERNE_OK)
         status = gn_judge(ctx, model->model, &use.data, use.predictor, &judgement);

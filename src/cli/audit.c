@@ -1,15 +1,14 @@
 /* audit.c - `gerne audit`: is the data biased, by how much, and what to do about it. */
-#include <string.h>
-
 #include "base/file.h"
-#include "cli/command.h"
-#include "data/label_report.h"
+#include "cli/client.h"
+#include "data/dataset.h"
+#include "debias/missing.h"
 
 typedef struct audit_options {
     const char *y, *a, *split;
     int missing;
     bool strict;
-    gn_data_options data;
+    gn_data_options data; /* for help */
 } audit_options;
 
 static const gn_option options[] = {
@@ -35,37 +34,6 @@ static gerne_status setup(gn_cli *cli)
                          sizeof options / sizeof options[0], cli->options));
     audit_options *given = cli->options;
     return gn_data_options_add(cli->ctx, cli->config, &given->data);
-}
-
-/* What is audited, wherever it comes from. */
-typedef struct subject {
-    const char *name;
-    gn_label_table table;
-} subject;
-
-/* ---- the groups of a dataset ---- */
-
-static gerne_status read_dataset(gn_cli *cli, subject *out)
-{
-    const audit_options *given = cli->options;
-    gn_dataset *dataset;
-    int split = given->split ? gn_choice_index(GN_SPLIT_CHOICES, given->split) : GN_TRAIN;
-    if (split < 0)
-        return gn_fail(cli->ctx, GERNE_EUSAGE, "--split '%s' is not train, val, test or all",
-                       given->split);
-    GN_TRY(gn_dataset_open(cli->ctx, &given->data, &dataset));
-    gerne_status status = gn_label_table_of(cli->ctx, dataset, (gn_split)split, given->data.y,
-                                            given->data.a, &out->table);
-    gn_dataset_close(dataset);
-    return status;
-}
-
-static bool has_data_keys(const gn_cli *cli)
-{
-    for (size_t i = 0; i < cli->flags.count; i++)
-        if (strncmp(cli->flags.list[i].key, "data.", 5) == 0)
-            return true;
-    return false;
 }
 
 /* A column without a file is a file forgotten. */
@@ -108,34 +76,79 @@ static gerne_status take_folder(gn_cli *cli, const char *path)
     return gn_settings_add(cli->ctx, &cli->flags, "data.format", &images, 1, false, 0);
 }
 
-/* ---- what is said about it ---- */
+/* ---- auditing ---- */
 
-static gerne_status report(gn_cli *cli, const subject *s)
+static gerne_status apply_gate(gn_cli *cli, const gerne_groups *groups)
 {
     const audit_options *given = cli->options;
-    gn_label_report report;
-    json_t *json;
-    GN_TRY(gn_label_report_of(cli->ctx, &s->table, &report));
-    cli->gate_failed = given->strict && report.audit.verdict != GN_UNBIASED;
-    if (!cli->json)
-        return gn_label_report_print(cli->ctx, &report, s->name, &cli->output);
-    GN_TRY(gn_label_report_json(cli->ctx, &report, &json));
-    return gn_output_json(cli, json);
+    gerne_bias bias = {.size = sizeof bias};
+    if (!given->strict)
+        return GERNE_OK;
+    GN_TRY(gerne_bias_of(cli->ctx, groups, &bias));
+    cli->gate_failed = bias.verdict != GERNE_UNBIASED;
+    return GERNE_OK;
 }
 
-static gerne_status read_file(gn_cli *cli, const char *path, subject *out)
+static gerne_status audit_file(gn_cli *cli, const char *path, char **out)
 {
     const audit_options *given = cli->options;
-    const gn_label_columns columns = {
-        .y = given->y, .a = given->a, .split = given->split, .missing = given->missing};
-    return gn_label_table_read(cli->ctx, path, &columns, &out->table);
+    const gerne_label_columns columns = {.size = sizeof columns,
+                                         .y = given->y,
+                                         .a = given->a,
+                                         .split = given->split,
+                                         .missing = (gerne_missing)given->missing};
+    gerne_labels *labels;
+    GN_TRY(gerne_labels_open(cli->ctx, path, &columns, &labels));
+    gerne_status status = gerne_labels_audit(cli->ctx, labels, gn_form(cli), out);
+    if (status == GERNE_OK)
+        status = apply_gate(cli, gerne_labels_groups(labels));
+    gerne_labels_close(labels);
+    return status;
+}
+
+static gerne_status audit_split(gn_cli *cli, const gerne_dataset *dataset, gerne_split split,
+                                char **out)
+{
+    gerne_groups *groups;
+    GN_TRY(gerne_dataset_audit(cli->ctx, dataset, split, gn_form(cli), out));
+    GN_TRY(gerne_dataset_groups(cli->ctx, dataset, split, &groups));
+    gerne_status status = apply_gate(cli, groups);
+    gerne_groups_close(groups);
+    return status;
+}
+
+static gerne_status open_dataset(gn_cli *cli, gerne_dataset **out)
+{
+    gerne_config *config;
+    GN_TRY(gerne_config_new(cli->ctx, &config));
+    gerne_status status = gn_set_flags(cli, gn_is_data_key, NULL, config);
+    if (status == GERNE_OK)
+        status = gerne_dataset_open(cli->ctx, config, out);
+    gerne_config_close(config);
+    return status;
+}
+
+static gerne_status audit_dataset(gn_cli *cli, const char *folder, char **out)
+{
+    const audit_options *given = cli->options;
+    gerne_dataset *dataset;
+    int split = given->split ? gn_choice_index(GN_SPLIT_CHOICES, given->split) : GERNE_TRAIN;
+    if (split < 0)
+        return gn_fail(cli->ctx, GERNE_EUSAGE, "--split '%s' is not train, val, test or all",
+                       given->split);
+    GN_TRY(open_dataset(cli, &dataset));
+    gerne_status status = folder ? gerne_dataset_set_name(cli->ctx, dataset, folder) : GERNE_OK;
+    if (status == GERNE_OK)
+        status = audit_split(cli, dataset, (gerne_split)split, out);
+    gerne_dataset_close(dataset);
+    return status;
 }
 
 static gerne_status run(gn_cli *cli)
 {
-    const audit_options *given = cli->options;
     const char *argument = cli->argument_count ? cli->arguments[0] : NULL;
-    bool keys = has_data_keys(cli), folder = argument && gn_is_directory(argument);
+    bool keys = gn_has_data_keys(cli), folder = argument && gn_is_directory(argument);
+    char *out = NULL;
     if (argument && keys && !folder)
         return gn_fail(cli->ctx, GERNE_EUSAGE,
                        "both a file and data.* keys are given; one of them is enough");
@@ -144,18 +157,13 @@ static gerne_status run(gn_cli *cli)
     else if (!argument)
         GN_TRY(check_columns_unused(cli));
     GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
-    GN_TRY(gn_config_complete(cli->ctx, cli->config));
     if (!argument && !keys)
         gn_log(cli->ctx, GERNE_LOG_INFO,
                "note: neither a file nor data.* keys are given: this is the embedded synthetic "
                "data; 'gerne audit FILE.csv --y COLUMN --a COLUMN' audits your own");
-    subject s = {.name = argument ? argument : gn_data_format_name(given->data.format)};
     gerne_status status =
-        argument && !folder ? read_file(cli, argument, &s) : read_dataset(cli, &s);
-    if (status == GERNE_OK)
-        status = report(cli, &s);
-    gn_label_table_free(&s.table);
-    return status;
+        argument && !folder ? audit_file(cli, argument, &out) : audit_dataset(cli, argument, &out);
+    return gn_output_text(cli, status, out);
 }
 
 const gn_command gn_command_audit = {

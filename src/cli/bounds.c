@@ -1,7 +1,7 @@
 /* bounds.c - `gerne bounds`: the arithmetic of the method for a table of counts. */
 #include <math.h>
 
-#include "cli/command.h"
+#include "cli/client.h"
 #include "cli/counts.h"
 #include "debias/describe.h"
 #include "debias/groups.h"
@@ -150,9 +150,10 @@ static gerne_status print(gn_cli *cli, gerne_groups *groups)
     bool with_beta = gn_config_origin(cli->config, "beta") != GN_UNSET;
     if (!cli->json)
         return print_text(cli, groups, with_beta);
-    json_t *json;
-    GN_TRY(gn_bounds_json(cli->ctx, groups, given->c, with_beta ? &given->beta : NULL, &json));
-    return gn_output_json(cli, json);
+    char *out = NULL;
+    gerne_status status =
+        gerne_bounds_json(cli->ctx, groups, given->c, with_beta ? &given->beta : NULL, &out);
+    return gn_output_text(cli, status, out);
 }
 
 static gerne_status run(gn_cli *cli)

@@ -1,11 +1,9 @@
-/* eval.c - gerne eval: group metrics with intervals, gates, a comparison. */
-#include <stdio.h>
+/* eval.c - gerne eval: group metrics of files of predictions, and a comparison of two. */
+#include "cli/eval.h"
+
 #include <string.h>
 
-#include "cli/command.h"
 #include "cli/counts.h"
-#include "cli/eval.h"
-#include "metrics/evaluation.h"
 #include "metrics/predictions_csv.h"
 
 static const gn_option options[] = {
@@ -42,9 +40,8 @@ static const gn_option options[] = {
              "is below this"},
     {"max-regression", GN_REAL, offsetof(gn_eval_options, max_regression), .min = 0, .max = 1,
      .help = "gate: exit with code 3 if WGA is lower than that of --compare by more than this"},
-    {"other-data", GN_BOOL, offsetof(gn_eval_options, other_data), .fallback = "false",
-     .help = "of a run: evaluate although its data is not what it was when it was trained (without "
-             "this, and without data.* keys, a changed fingerprint is an error)"},
+    {"other-data", GN_BOOL, offsetof(gn_eval_options, use.other_data), .fallback = "false",
+     .help = GN_OTHER_DATA_HELP},
     {"gate-ci", GN_BOOL, offsetof(gn_eval_options, gate_ci), .fallback = "false",
      .help = "apply the gates to the lower end of the interval instead of the estimate"},
 };
@@ -91,6 +88,20 @@ static gerne_status check_usage(gn_cli *cli)
     return GERNE_OK;
 }
 
+/* ---- a file of predictions as the library takes it ---- */
+
+typedef struct subject {
+    gn_prediction_file file;
+    gn_counts counts;
+    gerne_predicted predicted; /* of the two above */
+} subject;
+
+static void free_subject(subject *s)
+{
+    gn_free(s->counts.items);
+    gn_prediction_file_free(&s->file);
+}
+
 static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file *out)
 {
     const gn_eval_options *given = cli->options;
@@ -120,230 +131,88 @@ static gerne_status read_file(gn_cli *cli, const char *path, gn_prediction_file 
     return GERNE_OK;
 }
 
-/* The sizes of the training groups, NULL when they were not given; in the command's arena. */
-static gerne_status take_train_counts(gn_cli *cli, const gn_predictions *predictions,
-                                      const gn_counts *counts, uint64_t **out)
+static gerne_status read_counts(gn_cli *cli, const gn_predictions *predictions, gn_counts *out)
 {
     const gn_eval_options *given = cli->options;
-    *out = NULL;
     if (!given->train_counts)
         return GERNE_OK;
-    if (counts->rows != (uint32_t)predictions->classes ||
-        counts->columns != (uint32_t)predictions->attributes)
-        return gn_fail(cli->ctx, GERNE_EUSAGE,
-                       "--train-counts has %u rows of %u, the predictions have %d classes and %d "
-                       "attributes",
-                       counts->rows, counts->columns, (int)predictions->classes,
-                       (int)predictions->attributes);
-    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, counts->count, sizeof **out, out));
-    for (size_t g = 0; g < counts->count; g++)
-        (*out)[g] = (uint64_t)counts->items[g];
-    return GERNE_OK;
-}
-
-static gerne_status compute(gn_cli *cli, const gn_predictions *predictions, gn_metrics *out)
-{
-    const gn_eval_options *given = cli->options;
-    gn_counts counts = {0};
-    uint64_t *train = NULL;
-    gerne_status status = GERNE_OK;
-    if (given->train_counts)
-        status = gn_parse_counts(cli->ctx, "train-counts", given->train_counts, &counts);
-    if (status == GERNE_OK)
-        status = take_train_counts(cli, predictions, &counts, &train);
-    gn_free(counts.items);
-    GN_TRY(status);
-    return gn_metrics_compute(cli->ctx, predictions, train, out);
-}
-
-/* ---- gates ---- */
-
-typedef struct gate {
-    const char *flag, *metric, *whose, *what;
-    double threshold, value;
-} gate;
-
-enum { GATES = 3 };
-
-static bool passes(const gate *g)
-{
-    return g->value >= g->threshold; /* NaN does not */
-}
-
-static bool asked(const gn_cli *cli, const char *flag)
-{
-    return gn_config_origin(cli->config, flag) != GN_UNSET;
-}
-
-static gerne_status check_gates(gn_cli *cli)
-{
-    const gn_eval_options *given = cli->options;
-    bool regression = asked(cli, "max-regression");
-    if (regression && !given->compare) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "'--max-regression' needs '--compare'");
-        gn_hint(cli->ctx, "--compare FILE.csv names the predictions of the reference");
-        return GERNE_EUSAGE;
-    }
-    if (given->gate_ci && !regression && !asked(cli, "min-wga") && !asked(cli, "min-gba"))
-        return gn_fail(cli->ctx, GERNE_EUSAGE,
-                       "'--gate-ci' needs '--min-wga', '--min-gba' or '--max-regression'");
-    return GERNE_OK;
-}
-
-/* The gates that were asked for, judged. */
-static size_t find_gates(const gn_cli *cli, const gn_metrics *m, const gn_comparison *c,
-                         gate out[GATES])
-{
-    const gn_eval_options *given = cli->options;
-    bool low = given->gate_ci;
-    size_t count = 0;
-    if (asked(cli, "min-wga"))
-        out[count++] = (gate){"min-wga",  "wga",          "the worst group's",
-                              "accuracy", given->min_wga, low ? m->wga_ci95.lo : m->wga};
-    if (asked(cli, "min-gba"))
-        out[count++] = (gate){"min-gba",       "gba",          "the groups'",
-                              "mean accuracy", given->min_gba, low ? m->gba_ci95.lo : m->gba};
-    if (c && asked(cli, "max-regression"))
-        out[count++] = (gate){"max-regression",       "wga_difference",
-                              "this file's",          "WGA minus the reference's",
-                              -given->max_regression, low ? c->wga_ci95.lo : c->wga_difference};
-    return count;
-}
-
-/* The first that fails, else the first. */
-static const gate *decisive(const gate *gates, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!passes(&gates[i]))
-            return &gates[i];
-    return gates;
-}
-
-static json_t *gate_json(const gn_cli *cli, const gate *g)
-{
-    const gn_eval_options *given = cli->options;
-    return json_pack("{s:s, s:s, s:o, s:o, s:b, s:b}", "flag", g->flag, "metric", g->metric,
-                     "threshold", gn_json_number(g->threshold), "value", gn_json_number(g->value),
-                     "lower_end", given->gate_ci, "passed", passes(g));
-}
-
-/* "gate" decides; "gates" has all of them when there are several. */
-static void put_gates(const gn_cli *cli, const gate *gates, size_t count, json_t *json)
-{
-    if (count == 0)
-        return;
-    json_object_set_new(json, "gate", gate_json(cli, decisive(gates, count)));
-    if (count == 1)
-        return;
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, gate_json(cli, &gates[i]));
-    json_object_set_new(json, "gates", list);
-}
-
-static void apply_gates(gn_cli *cli, const gate *gates, size_t count)
-{
-    const gn_eval_options *given = cli->options;
-    for (size_t i = 0; i < count; i++)
-        if (!passes(&gates[i])) {
-            cli->gate_failed = true;
-            gn_log(cli->ctx, GERNE_LOG_WARNING, "gate: %s %s %.4f is below %g (--%s)",
-                   gates[i].whose, given->gate_ci ? "lower end" : gates[i].what, gates[i].value,
-                   gates[i].threshold, gates[i].flag);
-        }
-}
-
-/* ---- comparison ---- */
-
-/* The second file and how it compares; nothing in it when there is none. */
-typedef struct other_file {
-    gn_prediction_file file;
-    gn_metrics metrics;
-    gn_comparison comparison;
-} other_file;
-
-static gerne_status compare(gn_cli *cli, const gn_prediction_file *first, other_file *other)
-{
-    const gn_eval_options *given = cli->options;
-    if (!given->compare)
+    GN_TRY(gn_parse_counts(cli->ctx, "train-counts", given->train_counts, out));
+    if (out->rows == (uint32_t)predictions->classes &&
+        out->columns == (uint32_t)predictions->attributes)
         return GERNE_OK;
-    GN_TRY(read_file(cli, given->compare, &other->file));
-    GN_TRY(gn_predictions_check_paired(cli->ctx, first, given->predictions, &other->file,
-                                       given->compare));
-    GN_TRY(compute(cli, &other->file.predictions, &other->metrics));
-    return gn_compare(cli->ctx, &first->predictions, &other->file.predictions,
-                      (uint64_t)given->resamples, 0, &other->comparison);
+    return gn_fail(cli->ctx, GERNE_EUSAGE,
+                   "--train-counts has %u rows of %u, the predictions have %d classes and %d "
+                   "attributes",
+                   out->rows, out->columns, (int)predictions->classes,
+                   (int)predictions->attributes);
 }
 
-static gerne_status print(gn_cli *cli, const gn_evaluation *evaluation)
+static gerne_status read_subject(gn_cli *cli, const char *path, subject *out)
 {
-    gate gates[GATES];
-    const gn_metrics *metrics = evaluation->first.metrics;
-    size_t count = find_gates(cli, metrics, evaluation->comparison, gates);
-    gn_warn_of_empty_groups(cli->ctx, metrics, &evaluation->first.names);
-    if (cli->json) {
-        json_t *json = gn_evaluation_json(evaluation);
-        put_gates(cli, gates, count, json);
-        GN_TRY(gn_output_json(cli, json));
-    } else {
-        GN_TRY(gn_evaluation_print(cli->ctx, evaluation, &cli->output));
-    }
-    apply_gates(cli, gates, count);
+    const gn_predictions *p = &out->file.predictions;
+    GN_TRY(read_file(cli, path, &out->file));
+    GN_TRY(read_counts(cli, p, &out->counts));
+    out->predicted = (gerne_predicted){
+        .size = sizeof out->predicted,
+        .n = p->count,
+        .classes = (uint32_t)p->classes,
+        .attributes = (uint32_t)p->attributes,
+        .y = p->y,
+        .a = p->a,
+        .pred = p->pred,
+        .probabilities = p->probabilities,
+        .class_names = gn_labels_names(out->file.classes),
+        .attribute_names = gn_labels_names(out->file.attributes),
+        .train_counts = out->counts.items,
+        .name = path,
+    };
     return GERNE_OK;
 }
 
-gerne_status gn_eval_print(gn_cli *cli, const char *title, const gn_metrics *metrics,
-                           const gn_group_names *names)
-{
-    const gn_evaluation evaluation = {.first = {title, metrics, *names}};
-    GN_TRY(check_gates(cli));
-    return print(cli, &evaluation);
-}
+/* ---- judging ---- */
 
-static gn_evaluated evaluated(const char *name, const gn_prediction_file *file,
-                              const gn_metrics *metrics)
-{
-    return (gn_evaluated){
-        name, metrics, {gn_labels_names(file->classes), gn_labels_names(file->attributes)}};
-}
-
-static gerne_status judge(gn_cli *cli, const gn_prediction_file *file, const gn_metrics *metrics)
+static gerne_status judge(gn_cli *cli, subject *s)
 {
     const gn_eval_options *given = cli->options;
-    other_file other = {0};
-    gerne_status status = compare(cli, file, &other);
-    if (status == GERNE_OK) {
-        gn_evaluated second = {0};
-        gn_evaluation evaluation = {.first = evaluated(given->predictions, file, metrics)};
-        if (given->compare) {
-            second = evaluated(given->compare, &other.file, &other.metrics);
-            evaluation.second = &second;
-            evaluation.comparison = &other.comparison;
-        }
-        status = print(cli, &evaluation);
-    }
-    gn_comparison_free(&other.comparison);
-    gn_metrics_free(&other.metrics);
-    gn_prediction_file_free(&other.file);
-    return status;
+    gerne_metrics metrics = {.size = sizeof metrics};
+    char *out = NULL;
+    GN_TRY(read_subject(cli, given->predictions, s));
+    gerne_status status = gerne_evaluate(cli->ctx, &s->predicted, &metrics, gn_form(cli), &out);
+    return gn_eval_output(cli, status, &metrics, NULL, out);
+}
+
+static gerne_status compare(gn_cli *cli, subject *first, subject *second)
+{
+    const gn_eval_options *given = cli->options;
+    uint64_t resamples = (uint64_t)given->resamples;
+    gerne_metrics metrics = {.size = sizeof metrics};
+    gerne_differences differences = {.size = sizeof differences};
+    char *out = NULL;
+    GN_TRY(read_subject(cli, given->predictions, first));
+    GN_TRY(read_subject(cli, given->compare, second));
+    GN_TRY(gn_predictions_check_paired(cli->ctx, &first->file, given->predictions, &second->file,
+                                       given->compare));
+    GN_TRY(gerne_evaluate(cli->ctx, &first->predicted, &metrics, gn_form(cli), NULL));
+    bool gate = gn_config_origin(cli->config, "max-regression") != GN_UNSET;
+    if (gate)
+        GN_TRY(gerne_differences_of(cli->ctx, &first->predicted, &second->predicted, resamples,
+                                    &differences));
+    gerne_status status = gerne_compare(cli->ctx, &first->predicted, &second->predicted, resamples,
+                                        gn_form(cli), &out);
+    return gn_eval_output(cli, status, &metrics, gate ? &differences : NULL, out);
 }
 
 static gerne_status judge_predictions(gn_cli *cli)
 {
     const gn_eval_options *given = cli->options;
+    subject first = {0}, second = {0};
     GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
     GN_TRY(gn_config_complete(cli->ctx, cli->config));
     GN_TRY(check_usage(cli));
-    GN_TRY(check_gates(cli));
-    gn_prediction_file file = {0};
-    gn_metrics metrics = {0};
-    gerne_status status = read_file(cli, given->predictions, &file);
-    if (status == GERNE_OK)
-        status = compute(cli, &file.predictions, &metrics);
-    if (status == GERNE_OK)
-        status = judge(cli, &file, &metrics);
-    gn_metrics_free(&metrics);
-    gn_prediction_file_free(&file);
+    GN_TRY(gn_eval_check_gates(cli));
+    gerne_status status = given->compare ? compare(cli, &first, &second) : judge(cli, &first);
+    free_subject(&first);
+    free_subject(&second);
     return status;
 }
 

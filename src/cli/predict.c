@@ -2,22 +2,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/client.h"
+#include "data/dataset.h"
 #include "metrics/predictions_csv.h"
-#include "train/trained_model.h"
+#include "train/trained_options.h"
 
-enum { CHUNK = 1 << 16 }; /* bytes that are written at once */
+enum { CHUNK = 1 << 16, TOP_MAX = 1000 }; /* bytes that are written at once; classes of --top */
 
 typedef struct predict_options {
     int split;
     int64_t top;
-    gn_trained_options use;
+    gn_trained_options use; /* for help */
 } predict_options;
 
 static const gn_option options[] = {
     {"split", GN_CHOICE, offsetof(predict_options, split), .fallback = "test",
      .choices = GN_SPLIT_CHOICES, .help = "split to predict"},
-    {"top", GN_INT, offsetof(predict_options, top), .min = 1, .max = 1000,
+    {"top", GN_INT, offsetof(predict_options, top), .min = 1, .max = TOP_MAX,
      .help = "print the N most probable classes of each sample as text instead of CSV"},
 };
 
@@ -50,122 +51,92 @@ static gerne_status setup(gn_cli *cli)
 typedef struct printer printer;
 struct printer {
     gn_cli *cli;
-    const gn_model_card *card;
-    const gn_dataset *data;
-    gn_predictions one; /* the sample at hand */
-    size_t printed, top;
-    int32_t *order; /* [classes], for the top ones */
-    gerne_status (*print)(printer *p, uint32_t sample);
+    const gerne_model *model;
+    bool begun;
+    size_t top;
+    gerne_status (*print)(printer *p, const gerne_prediction *sample);
 };
 
-static const char *class_label(const printer *p, uint32_t sample)
+static const char *predicted_class(const printer *p, const gerne_prediction *sample)
 {
-    const gn_dataset *data = p->data;
-    return data->y ? data->class_names[data->y[sample]] : "";
+    return gerne_model_class_name(p->model, (uint32_t)sample->pred);
 }
 
-static const char *attribute_label(const printer *p, uint32_t sample)
+static gerne_status print_csv(printer *p, const gerne_prediction *sample)
 {
-    const gn_dataset *data = p->data;
-    return data->a ? data->attribute_names[data->a[sample]] : "";
-}
-
-static gerne_status print_csv(printer *p, uint32_t sample)
-{
-    char file[4096];
-    const gn_dataset *data = p->data;
-    bool files = gn_dataset_has_files(data);
     const gn_prediction_line line = {
-        .index = gn_dataset_row(data, sample),
-        .y = class_label(p, sample),
-        .a = attribute_label(p, sample),
-        .split = gn_split_name((gn_split)data->split[sample]),
-        .pred = p->card->class_names[p->one.pred[0]],
-        .probabilities = p->one.probabilities,
-        .file = files ? gn_dataset_file(data, sample, file, sizeof file) : NULL,
+        .index = sample->row,
+        .y = sample->y ? sample->y : "",
+        .a = sample->a ? sample->a : "",
+        .split = gn_split_name((gn_split)sample->split),
+        .pred = predicted_class(p, sample),
+        .probabilities = sample->probabilities,
+        .file = sample->file,
     };
-    return gn_predictions_add_line(p->cli->ctx, &line, p->one.classes, &p->cli->output);
+    return gn_predictions_add_line(p->cli->ctx, &line, (int32_t)sample->classes, &p->cli->output);
 }
 
 static json_t *label_json(const char *label)
 {
-    return label[0] ? json_string(label) : json_null();
+    return label && label[0] ? json_string(label) : json_null();
 }
 
-static gerne_status print_json(printer *p, uint32_t sample)
+static gerne_status print_json(printer *p, const gerne_prediction *sample)
 {
-    const gn_dataset *data = p->data;
-    gn_text *out = &p->cli->output;
     json_t *json = json_object(), *probabilities = json_array();
-    char file[4096];
-    for (int32_t k = 0; k < p->one.classes; k++)
-        json_array_append_new(probabilities, gn_json_number(p->one.probabilities[k]));
-    json_object_set_new(json, "index", json_integer((json_int_t)gn_dataset_row(data, sample)));
-    if (gn_dataset_file(data, sample, file, sizeof file)[0])
-        json_object_set_new(json, "file", json_string(file));
-    json_object_set_new(json, "y", label_json(class_label(p, sample)));
-    json_object_set_new(json, "a", label_json(attribute_label(p, sample)));
-    json_object_set_new(json, "split", json_string(gn_split_name((gn_split)data->split[sample])));
-    json_object_set_new(json, "pred", json_string(p->card->class_names[p->one.pred[0]]));
+    for (uint32_t k = 0; k < sample->classes; k++)
+        json_array_append_new(probabilities, gn_json_number(sample->probabilities[k]));
+    json_object_set_new(json, "index", json_integer((json_int_t)sample->row));
+    if (sample->file && sample->file[0])
+        json_object_set_new(json, "file", json_string(sample->file));
+    json_object_set_new(json, "y", label_json(sample->y));
+    json_object_set_new(json, "a", label_json(sample->a));
+    json_object_set_new(json, "split", json_string(gn_split_name((gn_split)sample->split)));
+    json_object_set_new(json, "pred", json_string(predicted_class(p, sample)));
     json_object_set_new(json, "prob", probabilities);
-    gerne_status status = p->printed ? gn_text_add(p->cli->ctx, out, ",") : GERNE_OK;
+    gerne_status status = p->begun ? gn_text_add(p->cli->ctx, &p->cli->output, ",") : GERNE_OK;
     if (status == GERNE_OK)
-        status = gn_json_print_line(p->cli->ctx, json, out);
+        status = gn_json_print_line(p->cli->ctx, json, &p->cli->output);
     json_decref(json);
     return status;
 }
 
 /* The most probable classes first, ties by index. */
-static void find_top(printer *p)
+static void find_top(const gerne_prediction *sample, size_t top, uint32_t order[])
 {
-    const double *prob = p->one.probabilities;
+    const double *prob = sample->probabilities;
     size_t found = 0;
-    for (int32_t k = 0; k < p->one.classes; k++) {
+    for (uint32_t k = 0; k < sample->classes; k++) {
         size_t at = found;
-        while (at > 0 && prob[k] > prob[p->order[at - 1]])
+        while (at > 0 && prob[k] > prob[order[at - 1]])
             at--;
-        if (at >= p->top)
+        if (at >= top)
             continue;
-        if (found < p->top)
+        if (found < top)
             found++;
-        memmove(p->order + at + 1, p->order + at, (found - 1 - at) * sizeof *p->order);
-        p->order[at] = k;
+        memmove(order + at + 1, order + at, (found - 1 - at) * sizeof *order);
+        order[at] = k;
     }
 }
 
-static gerne_status print_top(printer *p, uint32_t sample)
+static gerne_status print_top(printer *p, const gerne_prediction *sample)
 {
     gerne_ctx *ctx = p->cli->ctx;
     gn_text *out = &p->cli->output;
-    char file[4096];
-    const gn_dataset *data = p->data;
-    if (gn_dataset_file(data, sample, file, sizeof file)[0])
-        GN_TRY(gn_text_add(ctx, out, "%s:", file));
+    uint32_t order[TOP_MAX];
+    size_t top = p->top < sample->classes ? p->top : sample->classes;
+    if (sample->file && sample->file[0])
+        GN_TRY(gn_text_add(ctx, out, "%s:", sample->file));
     else
-        GN_TRY(gn_text_add(ctx, out, "%zu:", gn_dataset_row(data, sample)));
-    find_top(p);
-    for (size_t i = 0; i < p->top; i++)
+        GN_TRY(gn_text_add(ctx, out, "%zu:", sample->row));
+    find_top(sample, top, order);
+    for (size_t i = 0; i < top; i++)
         GN_TRY(gn_text_add(ctx, out, "%s %s %.1f%%", i ? "," : "",
-                           p->card->class_names[p->order[i]],
-                           100 * p->one.probabilities[p->order[i]]));
-    if (data->y)
-        GN_TRY(gn_text_add(ctx, out, " (is %s)", class_label(p, sample)));
+                           gerne_model_class_name(p->model, order[i]),
+                           100 * sample->probabilities[order[i]]));
+    if (sample->y)
+        GN_TRY(gn_text_add(ctx, out, " (is %s)", sample->y));
     return gn_text_add(ctx, out, "\n");
-}
-
-static gerne_status take_batch(void *user, const gn_inferred *inferred)
-{
-    printer *p = user;
-    static const int32_t unused[1] = {0}; /* labels are printed from the data */
-    size_t classes = (size_t)p->one.classes;
-    for (size_t i = 0; i < inferred->count; i++) {
-        gn_predictions_clear(&p->one);
-        GN_TRY(gn_predictions_add_logits(p->cli->ctx, &p->one, inferred->logits + i * classes,
-                                         unused, unused, 1));
-        GN_TRY(p->print(p, inferred->samples[i]));
-        p->printed++;
-    }
-    return p->cli->output.size >= CHUNK ? gn_output_flush(p->cli) : GERNE_OK;
 }
 
 /* ---- the document ---- */
@@ -181,70 +152,59 @@ static gerne_status names_line(gn_cli *cli, const char *key, const char *const *
     return status;
 }
 
-static gerne_status begin(printer *p)
+/* In front of the first sample, which tells what the data is like. */
+static gerne_status begin(printer *p, const gerne_prediction *sample)
 {
     gn_cli *cli = p->cli;
-    const gn_model_card *card = p->card;
+    const char **classes;
     if (p->print == print_top)
         return GERNE_OK;
+    GN_TRY(gn_arena_alloc(cli->ctx, cli->arena, sample->classes, sizeof *classes, &classes));
+    for (uint32_t k = 0; k < sample->classes; k++)
+        classes[k] = gerne_model_class_name(p->model, k);
     if (p->print == print_csv)
-        return gn_predictions_add_header(cli->ctx, card->class_names, (int32_t)card->classes,
-                                         gn_dataset_has_files(p->data), &cli->output);
+        return gn_predictions_add_header(cli->ctx, classes, (int32_t)sample->classes,
+                                         sample->file != NULL, &cli->output);
     GN_TRY(gn_text_add(cli->ctx, &cli->output, "{"));
-    GN_TRY(names_line(cli, "class_names", card->class_names, card->classes));
+    GN_TRY(names_line(cli, "class_names", classes, sample->classes));
     GN_TRY(gn_text_add(cli->ctx, &cli->output, ","));
-    GN_TRY(names_line(cli, "attribute_names", p->data->attribute_names, p->data->attributes));
+    GN_TRY(names_line(cli, "attribute_names", sample->attribute_names, sample->attributes));
     return gn_text_add(cli->ctx, &cli->output, ",\"predictions\":[\n");
 }
 
-static gerne_status print_all(printer *p, gn_predictor *predictor)
+static gerne_status take(void *user, const gerne_prediction *sample)
 {
-    const predict_options *given = p->cli->options;
-    size_t classes = p->card->classes;
-    p->top = (size_t)given->top < classes ? (size_t)given->top : classes;
-    p->print = p->cli->json ? print_json : given->top ? print_top : print_csv;
-    GN_TRY(gn_arena_alloc(p->cli->ctx, p->cli->arena, classes, sizeof *p->order, &p->order));
-    gn_predictions_init(&p->one, (int32_t)classes, 1, true);
-    gerne_status status = begin(p);
-    if (status == GERNE_OK)
-        status = gn_predictor_run(predictor, "predict", take_batch, p);
-    gn_predictions_free(&p->one);
-    GN_TRY(status);
-    return p->cli->json ? gn_text_add(p->cli->ctx, &p->cli->output, "]}\n") : GERNE_OK;
-}
-
-static gerne_status predict(gn_cli *cli, gn_trained_model *model)
-{
-    const predict_options *given = cli->options;
-    gn_model_data data;
-    gn_predictor *predictor;
-    GN_TRY(gn_trained_model_data(cli->ctx, model, (gn_split)given->split, &data));
-    gerne_status status = gn_predictor_new(cli->ctx, model, &data, &predictor);
-    if (status == GERNE_OK) {
-        printer p = {.cli = cli, .card = gn_trained_model_card(model), .data = data.dataset};
-        status = print_all(&p, predictor);
-    }
-    gn_predictor_close(predictor);
-    gn_model_data_close(&data);
-    return status;
+    printer *p = user;
+    if (!p->begun)
+        GN_TRY(begin(p, sample));
+    GN_TRY(p->print(p, sample));
+    p->begun = true;
+    return p->cli->output.size >= CHUNK ? gn_output_flush(p->cli) : GERNE_OK;
 }
 
 static gerne_status run(gn_cli *cli)
 {
-    predict_options *given = cli->options;
-    gn_trained_model *model;
+    const predict_options *given = cli->options;
+    gerne_model *model;
     if (cli->argument_count == 0) {
         gn_fail(cli->ctx, GERNE_EUSAGE, "no run or weights file given");
         gn_hint(cli->ctx, "gerne predict RUN, or gerne predict FILE.safetensors --model.arch NAME "
                           "--data.dir FOLDER");
         return GERNE_EUSAGE;
     }
-    const char *path = cli->arguments[0];
-    GN_TRY(gn_trained_options_resolve(cli->ctx, cli->config, path, &cli->flags, &given->use));
-    GN_TRY(gn_trained_model_open(cli->ctx, path, &given->use, &model));
-    gerne_status status = predict(cli, model);
-    gn_trained_model_close(model);
-    return status;
+    GN_TRY(gn_config_apply(cli->ctx, cli->config, &cli->flags));
+    GN_TRY(gn_open_model(cli, &model));
+    printer p = {.cli = cli,
+                 .model = model,
+                 .top = (size_t)given->top,
+                 .print = cli->json    ? print_json
+                          : given->top ? print_top
+                                       : print_csv};
+    gerne_status status =
+        gerne_model_predict_each(cli->ctx, model, NULL, (gerne_split)given->split, take, &p);
+    gerne_model_close(model);
+    GN_TRY(status);
+    return cli->json ? gn_text_add(cli->ctx, &cli->output, "]}\n") : GERNE_OK;
 }
 
 const gn_command gn_command_predict = {

@@ -1,7 +1,7 @@
 /* train.c - gerne train: one run into a run directory, or resuming one. */
 #include <string.h>
 
-#include "cli/command.h"
+#include "cli/client.h"
 #include "train/options.h"
 
 typedef struct train_flags {
@@ -50,69 +50,61 @@ static bool is_own(const char *key)
     return false;
 }
 
-/* Flags of the command itself, or those of the run. */
-static gerne_status pick_flags(gn_cli *cli, bool own, gn_settings *out)
+static bool is_of_run(const void *unused, const char *key)
 {
-    out->arena = cli->arena;
-    for (size_t i = 0; i < cli->flags.count; i++) {
-        const gn_setting *s = &cli->flags.list[i];
-        if (is_own(s->key) == own)
-            GN_TRY(gn_settings_add(cli->ctx, out, s->key, s->items, s->count, s->is_list, 0));
-    }
-    return GERNE_OK;
+    (void)unused;
+    return !is_own(key);
 }
 
-static gerne_status start(gn_cli *cli, const gn_settings *flags, gerne_form form, char **out)
+static gerne_status apply_own_flags(gn_cli *cli)
+{
+    gn_settings own = {.arena = cli->arena};
+    gerne_status status = GERNE_OK;
+    for (size_t i = 0; status == GERNE_OK && i < cli->flags.count; i++) {
+        const gn_setting *s = &cli->flags.list[i];
+        if (is_own(s->key))
+            status = gn_settings_add(cli->ctx, &own, s->key, s->items, s->count, s->is_list, 0);
+    }
+    if (status == GERNE_OK)
+        status = gn_config_apply(cli->ctx, cli->config, &own);
+    gn_settings_free(&own);
+    return status;
+}
+
+static gerne_status start(gn_cli *cli, char **out)
 {
     gerne_config *config;
     GN_TRY(gerne_config_new(cli->ctx, &config));
     gerne_status status = GERNE_OK;
     if (cli->argument_count)
         status = gerne_config_read(cli->ctx, config, cli->arguments[0]);
-    for (size_t i = 0; status == GERNE_OK && i < flags->count; i++)
-        status = gerne_config_set(cli->ctx, config, flags->list[i].key, flags->list[i].items[0]);
     if (status == GERNE_OK)
-        status = gerne_train(cli->ctx, config, NULL, form, out);
+        status = gn_set_flags(cli, is_of_run, NULL, config);
+    if (status == GERNE_OK)
+        status = gerne_train(cli->ctx, config, NULL, gn_form(cli), out);
     gerne_config_close(config);
     return status;
 }
 
-static gerne_status resume(gn_cli *cli, const gn_settings *flags, gerne_form form, char **out)
+static gerne_status resume(gn_cli *cli, char **out)
 {
-    if (flags->count || cli->argument_count) {
-        gn_fail(cli->ctx, GERNE_EUSAGE, "'--resume' takes no other keys, but '%s' is given",
-                flags->count ? flags->list[0].key : cli->arguments[0]);
-        gn_hint(cli->ctx, "a run is resumed with the configuration that it was started with");
-        return GERNE_EUSAGE;
-    }
-    return gerne_resume(cli->ctx, given.resume, NULL, form, out);
-}
-
-static gerne_status train(gn_cli *cli, const gn_settings *flags)
-{
-    char *out = NULL;
-    gerne_form form = cli->json ? GERNE_JSON : GERNE_TEXT;
-    gerne_status status =
-        given.resume ? resume(cli, flags, form, &out) : start(cli, flags, form, &out);
-    if (status == GERNE_OK)
-        status = gn_text_add(cli->ctx, &cli->output, "%s", out);
-    gerne_free(out);
-    return status;
+    const char *other = cli->argument_count ? cli->arguments[0] : NULL;
+    for (size_t i = cli->flags.count; i-- > 0;)
+        if (!is_own(cli->flags.list[i].key))
+            other = cli->flags.list[i].key;
+    if (!other)
+        return gerne_resume(cli->ctx, given.resume, NULL, gn_form(cli), out);
+    gn_fail(cli->ctx, GERNE_EUSAGE, "'--resume' takes no other keys, but '%s' is given", other);
+    gn_hint(cli->ctx, "a run is resumed with the configuration that it was started with");
+    return GERNE_EUSAGE;
 }
 
 static gerne_status run(gn_cli *cli)
 {
-    gn_settings own = {0}, flags = {0};
-    gerne_status status = pick_flags(cli, true, &own);
-    if (status == GERNE_OK)
-        status = pick_flags(cli, false, &flags);
-    if (status == GERNE_OK)
-        status = gn_config_apply(cli->ctx, cli->config, &own);
-    if (status == GERNE_OK)
-        status = train(cli, &flags);
-    gn_settings_free(&own);
-    gn_settings_free(&flags);
-    return status;
+    char *out = NULL;
+    GN_TRY(apply_own_flags(cli));
+    gerne_status status = given.resume ? resume(cli, &out) : start(cli, &out);
+    return gn_output_text(cli, status, out);
 }
 
 const gn_command gn_command_train = {

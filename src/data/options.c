@@ -94,8 +94,8 @@ static const gn_option options[] = {
      .help = "crop N x N, or HEIGHT,WIDTH, from the centre"},
     {"crop_first", GN_BOOL, FIELD(crop_first), .fallback = "false", .when = "format images",
      .help = "crop before resizing"},
-    {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto",
-     .choices = "auto|none|imagenet|cifar", .when = PIXELS,
+    {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto", .choices = GN_NORMALIZE_CHOICES,
+     .when = PIXELS,
      .help = "mean and standard deviation to normalise with; none divides by 255; auto is "
              "imagenet for images, cifar for c-cifar10, else none"},
     {"augment", GN_CHOICE, FIELD(augment), .fallback = "none",

@@ -36,6 +36,7 @@ typedef enum gn_preset {
     GN_PRESET_MULTINLI,
 } gn_preset;
 
+#define GN_NORMALIZE_CHOICES "auto|none|imagenet|cifar"
 typedef enum gn_normalize {
     GN_NORMALIZE_AUTO,
     GN_NORMALIZE_NONE, /* value / 255 */

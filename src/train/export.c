@@ -1,35 +1,11 @@
 #include "train/export.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "data/source.h"
 #include "nn/network_weights.h"
 #include "nn/onnx.h"
-
-#define FIELD(name) offsetof(gn_export_options, name)
-
-const gn_option gn_export_option_table[] = {
-    {"onnx", GN_TEXT, FIELD(onnx), .help = "ONNX file to write (opset 17)"},
-    {"safetensors", GN_TEXT, FIELD(safetensors),
-     .help = "safetensors file to write, with the tensor names of torchvision (ResNets), Hugging "
-             "Face (bert) or timm (vit)"},
-    {"precision", GN_CHOICE, FIELD(precision), .fallback = "fp32", .choices = "fp32|fp16",
-     .help = "precision of the stored weights; fp16 halves the file"},
-    {"features", GN_BOOL, FIELD(features), .fallback = "false",
-     .help = "add the features in front of the last layer to the outputs of the ONNX file"},
-    {"overwrite", GN_BOOL, FIELD(overwrite), .fallback = "false", .help = "replace existing files"},
-    {"shape", GN_INTS, FIELD(shape), .min = 1, .max = 1 << 24,
-     .help = "shape of a sample, for weights without metadata: 3,HEIGHT,WIDTH of images, the "
-             "number of features, or the most tokens of a text (default: what the weights tell; "
-             "those of ResNets do not)"},
-    {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto",
-     .choices = "auto|none|imagenet|cifar",
-     .help = "normalisation of images, for weights without metadata; auto is imagenet"},
-};
-const size_t gn_export_option_count =
-    sizeof gn_export_option_table / sizeof gn_export_option_table[0];
 
 /* ---- checks ---- */
 
@@ -141,8 +117,7 @@ static gerne_status complete_card(gerne_ctx *ctx, gn_trained_model *model,
 /* ---- files ---- */
 
 static gerne_status write_onnx(gerne_ctx *ctx, const gn_network *network, const gn_model_card *card,
-                               const gn_card_text *text, const gn_export_options *options,
-                               int64_t *size)
+                               const gn_card_text *text, const gn_export_options *options)
 {
     bool pixels = gn_shape_field(&card->shape, GN_FIELD_PIXELS) != NULL;
     const gn_onnx_options onnx = {.scale = pixels ? card->scale : NULL,
@@ -150,26 +125,21 @@ static gerne_status write_onnx(gerne_ctx *ctx, const gn_network *network, const 
                                   .mean = card->mean,
                                   .deviation = card->deviation,
                                   .features = options->features,
-                                  .half = options->precision == GN_EXPORT_FP16,
+                                  .half = options->half,
                                   .metadata = text->items,
                                   .metadata_count = text->count};
-    return gn_network_write_onnx(ctx, network, options->onnx, &onnx, size);
+    return gn_network_write_onnx(ctx, network, options->onnx, &onnx, NULL);
 }
 
 static gerne_status write_safetensors(gerne_ctx *ctx, gn_network *network, const gn_card_text *text,
-                                      const gn_export_options *options, int64_t *size)
+                                      const gn_export_options *options)
 {
-    gn_weight_type type = options->precision == GN_EXPORT_FP16 ? GN_WEIGHT_F16 : GN_WEIGHT_F32;
-    struct stat info;
-    GN_TRY(gn_network_save(ctx, network, options->safetensors, type, text->items, text->count));
-    if (stat(options->safetensors, &info) != 0)
-        return gn_fail_errno(ctx, GERNE_EIO, "cannot read '%s'", options->safetensors);
-    *size = (int64_t)info.st_size;
-    return GERNE_OK;
+    gn_weight_type type = options->half ? GN_WEIGHT_F16 : GN_WEIGHT_F32;
+    return gn_network_save(ctx, network, options->safetensors, type, text->items, text->count);
 }
 
 static gerne_status write_files(gerne_ctx *ctx, gn_network *network, const gn_model_card *given,
-                                const gn_export_options *options, gn_exported *out)
+                                const gn_export_options *options)
 {
     gn_arena *arena;
     gn_card_text text;
@@ -179,29 +149,24 @@ static gerne_status write_files(gerne_ctx *ctx, gn_network *network, const gn_mo
     GN_TRY(gn_arena_new(ctx, &arena));
     gerne_status status = gn_model_card_text(ctx, arena, &card, &text);
     if (status == GERNE_OK && options->onnx)
-        status = write_onnx(ctx, network, &card, &text, options, &out->onnx_bytes);
+        status = write_onnx(ctx, network, &card, &text, options);
     if (status == GERNE_OK && options->safetensors)
-        status = write_safetensors(ctx, network, &text, options, &out->safetensors_bytes);
+        status = write_safetensors(ctx, network, &text, options);
     gn_arena_close(arena);
     return status;
 }
 
-gerne_status gn_export(gerne_ctx *ctx, gn_trained_model *model, const gn_export_options *options,
-                       gn_exported *out)
+gerne_status gn_export(gerne_ctx *ctx, gn_trained_model *model, const gn_export_options *options)
 {
-    gn_exported mine;
     gn_model_card card;
     gn_device *device;
     gn_network *network = NULL;
-    if (!out)
-        out = &mine;
-    *out = (gn_exported){0};
     GN_TRY(check(ctx, options));
     GN_TRY(complete_card(ctx, model, options, &card));
     GN_TRY(gn_trained_model_device(ctx, model, &device));
     gerne_status status = gn_trained_model_network(ctx, model, device, &network);
     if (status == GERNE_OK)
-        status = write_files(ctx, network, &card, options, out);
+        status = write_files(ctx, network, &card, options);
     gn_network_close(network);
     gn_device_close(device);
     return status;

@@ -29,6 +29,10 @@ static const gn_option vocab_table[] = {
      .help = "vocabulary of texts (default: the run's)"},
 };
 
+static const gn_option evaluation_table[] = {
+    {"other-data", GN_BOOL, FIELD(other_data), .fallback = "false", .help = GN_OTHER_DATA_HELP},
+};
+
 /* The keys that say which network it is. */
 static const char *const model_keys[] = {"model.arch", "model.hidden", "model.variant",
                                          "model.stem", "model.copies"};
@@ -81,6 +85,14 @@ gerne_status gn_trained_options_add(gerne_ctx *ctx, gn_config *config, gn_traine
     GN_TRY(gn_config_add(ctx, config, "train", "Arithmetic", precision_table,
                          COUNT(precision_table), options));
     return gn_data_options_add(ctx, config, &options->data);
+}
+
+gerne_status gn_trained_options_add_all(gerne_ctx *ctx, gn_config *config,
+                                        gn_trained_options *options)
+{
+    GN_TRY(gn_trained_options_add(ctx, config, options));
+    return gn_config_add(ctx, config, "", "Evaluation", evaluation_table, COUNT(evaluation_table),
+                         options);
 }
 
 /* Which of a run's keys apply. Where the data lies and how it is laid out belongs together: a flag
@@ -148,6 +160,7 @@ gerne_status gn_trained_options_resolve(gerne_ctx *ctx, gn_config *config, const
         GN_TRY(apply_run(ctx, config, path, flags, options));
     GN_TRY(gn_config_apply(ctx, config, flags));
     GN_TRY(gn_config_complete(ctx, config));
+    options->own_data = is_run && !any_in(flags, "data.");
     options->has_data = is_run || any_in(flags, "data.");
     for (size_t k = 0; k < COUNT(model_keys) && !options->model_flag; k++)
         if (gn_settings_find(flags, model_keys[k]))

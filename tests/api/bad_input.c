@@ -53,6 +53,8 @@ static void null_in_the_core(void **state)
     REFUSES_NULL(ctx, gerne_pseudo_judge(ctx, pseudo, NULL, 2, &t, 1, false, NULL));
     REFUSES_NULL(ctx, gerne_audit(ctx, NULL, GERNE_JSON, &no_text));
     REFUSES_NULL(ctx, gerne_audit(ctx, groups, GERNE_JSON, NULL));
+    REFUSES_NULL(ctx, gerne_bias_of(ctx, NULL, &(gerne_bias){.size = sizeof(gerne_bias)}));
+    REFUSES_NULL(ctx, gerne_bias_of(ctx, groups, NULL));
     REFUSES_NULL(ctx, gerne_evaluate(ctx, NULL, NULL, GERNE_JSON, &no_text));
     assert_int_equal(gerne_groups_count(groups, 7, 0), 0);
     assert_true(isnan(gerne_groups_alpha(groups, 0, 7)));
@@ -71,6 +73,8 @@ static void null_in_training(void **state)
     gerne_arrays arrays = features_of(f);
     gerne_model *model;
     gerne_predictions *predictions;
+    gerne_labels *no_labels;
+    const gerne_label_columns odd = {.size = sizeof odd, .missing = (gerne_missing)7};
     gerne_tensor tensor = {.size = sizeof tensor};
     float value;
     assert_int_equal(gerne_config_new(NULL, &config), GERNE_EUSAGE);
@@ -88,11 +92,19 @@ static void null_in_training(void **state)
     REFUSES_NULL(ctx, gerne_dataset_open(ctx, NULL, &no_dataset));
     REFUSES_NULL(ctx, gerne_dataset_groups(ctx, NULL, GERNE_ALL, &(gerne_groups *){0}));
     REFUSES_NULL(ctx, gerne_dataset_audit(ctx, NULL, GERNE_ALL, GERNE_JSON, &no_text));
+    REFUSES_NULL(ctx, gerne_dataset_set_name(ctx, NULL, "birds"));
+    REFUSES_NULL(ctx, gerne_labels_open(ctx, NULL, NULL, &no_labels));
+    REFUSES_NULL(ctx, gerne_labels_open(ctx, "labels.csv", NULL, NULL));
+    REFUSES_NULL(ctx, gerne_labels_audit(ctx, NULL, GERNE_JSON, &no_text));
+    assert_null(gerne_labels_groups(NULL));
+    assert_fails(ctx, GERNE_EUSAGE, "missing 7",
+                 gerne_labels_open(ctx, "labels.csv", &odd, &no_labels));
     REFUSES_NULL(ctx, gerne_train(ctx, NULL, NULL, GERNE_JSON, &no_text));
     REFUSES_NULL(ctx, gerne_resume(ctx, NULL, NULL, GERNE_JSON, &no_text));
     REFUSES_NULL(ctx, gerne_model_open(ctx, NULL, NULL, &model));
     REFUSES_NULL(ctx, gerne_model_open(ctx, "runs", NULL, NULL));
     REFUSES_NULL(ctx, gerne_model_predict(ctx, NULL, NULL, GERNE_ALL, 0, &predictions));
+    REFUSES_NULL(ctx, gerne_model_predict_each(ctx, NULL, NULL, GERNE_ALL, NULL, NULL));
     REFUSES_NULL(ctx, gerne_model_evaluate(ctx, NULL, NULL, GERNE_ALL, NULL, GERNE_JSON, &no_text));
     REFUSES_NULL(ctx, gerne_model_metadata(ctx, NULL, &no_text));
     REFUSES_NULL(ctx, gerne_model_tensor(ctx, NULL, 0, &tensor));
@@ -315,6 +327,10 @@ static void samples_that_do_not_fit_the_model(void **state)
     gerne_dataset_close(dataset);
     const gerne_export_options nothing = {.size = sizeof nothing};
     assert_fails(f->ctx, GERNE_EUSAGE, "", gerne_model_export(f->ctx, model, &nothing));
+    const gerne_export_options odd = {
+        .size = sizeof odd, .onnx = path_in(f, "odd.onnx"), .normalize = "mnist"};
+    assert_fails(f->ctx, GERNE_EUSAGE, "normalize 'mnist' is not one of auto|none|imagenet|cifar",
+                 gerne_model_export(f->ctx, model, &odd));
     const gerne_export_options there = {.size = sizeof there,
                                         .safetensors = path_in(f, "model/best.safetensors")};
     assert_fails(f->ctx, GERNE_EUSAGE, "exists", gerne_model_export(f->ctx, model, &there));
@@ -371,12 +387,18 @@ static void predictions_that_make_no_sense(void **state)
     probabilities[7] = NAN;
     REFUSED(GERNE_EDATA, "sample 3: probability");
     gerne_metrics metrics = {.size = 1000};
+    gerne_differences differences = {.size = sizeof differences};
     assert_fails(f->ctx, GERNE_EUSAGE, "gerne_metrics.size is 1000",
                  gerne_evaluate(f->ctx, &right, &metrics, GERNE_JSON, NULL));
     wrong = right;
     wrong.n = N - 1;
     assert_fails(f->ctx, GERNE_EDATA, "have 400 samples, the second 399",
                  gerne_compare(f->ctx, &right, &wrong, 0, GERNE_JSON, &no_text));
+    assert_fails(f->ctx, GERNE_EDATA, "have 400 samples, the second 399",
+                 gerne_differences_of(f->ctx, &right, &wrong, 0, &differences));
+    differences.size = 4;
+    assert_fails(f->ctx, GERNE_EUSAGE, "gerne_differences.size is 4",
+                 gerne_differences_of(f->ctx, &right, &right, 0, &differences));
     assert_fails(f->ctx, GERNE_EUSAGE, "resamples 3 is outside",
                  gerne_compare(f->ctx, &right, &wrong, 3, GERNE_JSON, &no_text));
 }

@@ -220,6 +220,56 @@ static void predictions_are_those_of_the_weights(void **state)
     gerne_dataset_close(dataset);
 }
 
+typedef struct expected {
+    const fixture *f;
+    const gerne_predictions *p;
+    size_t seen, stop_at;
+} expected;
+
+static gerne_status compare_sample(void *user, const gerne_prediction *sample)
+{
+    static const char *const names[] = {"0", "1"};
+    expected *e = user;
+    size_t i = e->seen++;
+    if (e->seen == e->stop_at)
+        return GERNE_ENOTHING;
+    assert_int_equal(sample->size, sizeof *sample);
+    assert_int_equal(sample->row, gerne_predictions_rows(e->p)[i]);
+    assert_string_equal(sample->y, names[e->f->y[sample->row]]);
+    assert_string_equal(sample->a, names[e->f->a[sample->row]]);
+    assert_int_equal(sample->split, GERNE_TEST);
+    assert_null(sample->file);
+    assert_int_equal(sample->attributes, 2);
+    assert_string_equal(sample->attribute_names[1], "1");
+    assert_int_equal(sample->pred, gerne_predictions_pred(e->p)[i]);
+    assert_memory_equal(sample->probabilities, gerne_predictions_probabilities(e->p) + 2 * i,
+                        2 * sizeof(double));
+    return GERNE_OK;
+}
+
+/* Predictions sample by sample are those that are kept; the function may end the call. */
+static void samples_come_one_by_one(void **state)
+{
+    fixture *f = *state;
+    const gerne_arrays arrays = features_of(f);
+    gerne_dataset *dataset = dataset_of(f, &arrays);
+    gerne_model *model = train_model(f, dataset);
+    gerne_predictions *p;
+    assert_ok(f->ctx, gerne_model_predict(f->ctx, model, dataset, GERNE_TEST, 0, &p));
+    expected e = {.f = f, .p = p};
+    assert_ok(f->ctx,
+              gerne_model_predict_each(f->ctx, model, dataset, GERNE_TEST, compare_sample, &e));
+    assert_int_equal(e.seen, gerne_predictions_count(p));
+    e = (expected){.f = f, .p = p, .stop_at = 3};
+    assert_int_equal(
+        gerne_model_predict_each(f->ctx, model, dataset, GERNE_TEST, compare_sample, &e),
+        GERNE_ENOTHING);
+    assert_int_equal(e.seen, 3);
+    gerne_predictions_close(p);
+    gerne_model_close(model);
+    gerne_dataset_close(dataset);
+}
+
 /* The document of gerne_evaluate is that of the model's own evaluation. */
 static void evaluations_agree(void **state)
 {
@@ -260,6 +310,20 @@ static void evaluations_agree(void **state)
     json = parse(f, by_arrays);
     assert_near(number(json_object_get(json, "comparison"), "wga_difference"), 0, 0);
     json_decref(json);
+    gerne_predicted constant = predicted; /* class 0 for every sample: right for half of them */
+    int32_t zeros[N] = {0};
+    constant.probabilities = NULL;
+    constant.pred = zeros;
+    constant.name = "always zero";
+    gerne_differences d = {.size = sizeof d};
+    assert_ok(f->ctx, gerne_differences_of(f->ctx, &predicted, &constant, 200, &d));
+    assert_near(d.wga, metrics.wga, 0);
+    assert_near(d.gba, metrics.gba - 0.5, 1e-12);
+    assert_true(d.wga_ci95[0] <= d.wga && d.wga <= d.wga_ci95[1]);
+    assert_ok(f->ctx, gerne_compare(f->ctx, &predicted, &constant, 200, GERNE_TEXT, &by_arrays));
+    assert_non_null(strstr(by_arrays, "first: 100 samples"));
+    assert_non_null(strstr(by_arrays, "always zero:"));
+    gerne_free(by_arrays);
     gerne_predictions_close(p);
     gerne_model_close(model);
     gerne_dataset_close(dataset);
@@ -425,6 +489,72 @@ static void groups_and_audit_of_a_dataset(void **state)
     gerne_dataset_close(dataset);
 }
 
+/* A column of a file is what the array is. */
+static void labels_of_a_file(void **state)
+{
+    fixture *f = *state;
+    const gerne_arrays arrays = features_of(f);
+    gerne_dataset *dataset = dataset_of(f, &arrays);
+    gerne_labels *labels;
+    gerne_bias bias = {.size = sizeof bias};
+    char *text;
+    write_table(f, path_in(f, "table.csv"));
+    assert_ok(f->ctx, gerne_labels_open(f->ctx, path_in(f, "table.csv"), NULL, &labels));
+    const gerne_groups *groups = gerne_labels_groups(labels);
+    assert_int_equal(gerne_groups_total(groups), gerne_dataset_count(dataset, GERNE_TRAIN));
+    assert_ok(f->ctx, gerne_bias_of(f->ctx, groups, &bias));
+    assert_int_equal(bias.verdict, GERNE_STRONGLY_BIASED);
+    assert_ok(f->ctx, gerne_dataset_audit(f->ctx, dataset, GERNE_TRAIN, GERNE_JSON, &text));
+    json_t *json = parse(f, text);
+    assert_near(bias.cramers_v, number(json, "cramers_v"), 1e-12);
+    json_decref(json);
+    assert_ok(f->ctx, gerne_labels_audit(f->ctx, labels, GERNE_TEXT, &text));
+    assert_non_null(strstr(text, path_in(f, "table.csv")));
+    gerne_free(text);
+    gerne_labels_close(labels);
+
+    const gerne_label_columns swapped = {
+        .size = sizeof swapped, .y = "a", .a = "y", .split = "all"};
+    assert_ok(f->ctx, gerne_labels_open(f->ctx, path_in(f, "table.csv"), &swapped, &labels));
+    assert_int_equal(gerne_groups_total(gerne_labels_groups(labels)), N);
+    gerne_labels_close(labels);
+    assert_ok(f->ctx, gerne_dataset_set_name(f->ctx, dataset, "my birds"));
+    assert_ok(f->ctx, gerne_dataset_audit(f->ctx, dataset, GERNE_ALL, GERNE_TEXT, &text));
+    assert_non_null(strstr(text, "my birds"));
+    gerne_free(text);
+    gerne_dataset_close(dataset);
+}
+
+/* A run is judged on the data that it was trained on, or on other data by intention. */
+static void changed_data_is_refused(void **state)
+{
+    fixture *f = *state;
+    gerne_config *config = configure(f, "run");
+    gerne_model *model;
+    write_table(f, path_in(f, "table.csv"));
+    assert_ok(f->ctx, gerne_config_set(f->ctx, config, "data.format", "features"));
+    assert_ok(f->ctx, gerne_config_set(f->ctx, config, "data.file", path_in(f, "table.csv")));
+    assert_ok(f->ctx, gerne_train(f->ctx, config, NULL, GERNE_JSON, NULL));
+    gerne_config_close(config);
+    assert_ok(f->ctx, gerne_model_open(f->ctx, path_in(f, "run"), NULL, &model));
+    assert_ok(f->ctx,
+              gerne_model_evaluate(f->ctx, model, NULL, GERNE_TEST, NULL, GERNE_JSON, NULL));
+    gerne_model_close(model);
+    f->x[0][0] += 1;
+    write_table(f, path_in(f, "table.csv"));
+    assert_ok(f->ctx, gerne_model_open(f->ctx, path_in(f, "run"), NULL, &model));
+    assert_fails(f->ctx, GERNE_EUSAGE, "has changed",
+                 gerne_model_evaluate(f->ctx, model, NULL, GERNE_TEST, NULL, GERNE_JSON, NULL));
+    gerne_model_close(model);
+    assert_ok(f->ctx, gerne_config_new(f->ctx, &config));
+    assert_ok(f->ctx, gerne_config_set(f->ctx, config, "other-data", "true"));
+    assert_ok(f->ctx, gerne_model_open(f->ctx, path_in(f, "run"), config, &model));
+    assert_ok(f->ctx,
+              gerne_model_evaluate(f->ctx, model, NULL, GERNE_TEST, NULL, GERNE_JSON, NULL));
+    gerne_model_close(model);
+    gerne_config_close(config);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -434,10 +564,13 @@ int main(void)
         TEST(arrays_equal_a_file),
         TEST(interrupted_and_resumed),
         TEST(predictions_are_those_of_the_weights),
+        TEST(samples_come_one_by_one),
         TEST(evaluations_agree),
         TEST(fetched_samples_equal_arrays),
         TEST(texts_train_and_predict),
         TEST(groups_and_audit_of_a_dataset),
+        TEST(labels_of_a_file),
+        TEST(changed_data_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

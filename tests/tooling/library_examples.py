@@ -15,9 +15,10 @@ EXAMPLES = {
     "own_trainer": ("own_trainer.c", r"with GERNE"),
     "arithmetic": ("library/arithmetic.c", r"2 hard samples, sample 3 is hard"),
     "embeddings": ("library/embeddings.c", r"Verdict: strongly biased[^$]*worst group: y=\d"),
-    "gate": ("library/gate.c", r'"wga":[^$]*first minus second'),
+    "gate": ("library/gate.c", r'"wga":[^$]*new minus old[^$]*gains at least'),
     "interrupt": ("library/interrupt.c", r'"splits"'),
-    "model": ("library/model.c", r"mean confidence[^$]*fc1.weight: F32, 12288 values"),
+    "model": ("library/model.c", r"mean confidence[^$]*predictions.csv: [^$]*Verdict[^$]*"
+              r"fc1.weight: F32, 12288 values"),
 }
 CONFIG = "data: {n: 800}\nmodel: {arch: mlp, hidden: [16]}\ntrain: {lr: 0.01}\nthreads: 1\n"
 
