@@ -107,7 +107,8 @@ GERNE_CHECKED gerne_status gn_ranks_threads(gerne_ctx *ctx, int *threads);
 typedef struct gn_ranks_traffic {
     uint64_t bytes; /* that this rank has sent */
     double seconds; /* spent in the calls, waiting for other ranks included */
-    double hidden;  /* of a thread, between gn_ranks_sum_start and gn_ranks_sum_wait */
+    double sums;    /* seconds in which sums were exchanged, and of them those of a thread before */
+    double hidden;  /* gn_ranks_sum_wait was called */
 } gn_ranks_traffic;
 gn_ranks_traffic gn_ranks_exchanged(const gn_ranks *ranks);
 

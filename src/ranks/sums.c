@@ -226,6 +226,7 @@ static void wait_for_thread(gn_sums *s, double now)
     s->traffic.hidden += s->worked + (s->began > 0 ? now - s->began : 0);
     while (s->left > 0 && !s->failed)
         pthread_cond_wait(&s->progress, &s->lock);
+    s->traffic.sums += s->worked;
     s->on_thread = false;
     pthread_mutex_unlock(&s->lock);
 }
@@ -235,8 +236,10 @@ bool gn_sums_wait(gn_sums *s)
     double since = gn_seconds();
     if (s->on_thread)
         wait_for_thread(s, since);
+    double alone = gn_seconds();
     for (; s->left > 0 && !s->failed; s->left = next_bucket(s))
         s->failed = !sum_bucket(s, true);
+    s->traffic.sums += gn_seconds() - alone;
     s->traffic.seconds += gn_seconds() - since;
     return !s->failed;
 }
