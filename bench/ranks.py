@@ -5,7 +5,8 @@ usage: bench/ranks.py BUILD [--only resnet18|resnet50] [--bn frozen|concat] [--r
 
 A step is timed by the difference of a long and a short run, which both compile; the two kinds of run
 alternate, and medians are shown. Needs an otherwise idle machine with two cores, and Open MPI's mpirun.
-"exchange" is the time that rank 0 spends in it, waiting for the other rank included.
+"exchange" is the time that rank 0 spends in it, waiting for the other rank included; "hidden" the share of
+the time of summing gradients that lies behind the backward pass.
 """
 import argparse
 import json
@@ -38,7 +39,7 @@ def run(build, ranks, words, out):
 
 
 def measure(build, name, bn, rounds):
-    """Seconds of a step by number of ranks, and of two ranks bytes sent and seconds of exchange."""
+    """Seconds of a step by number of ranks, and of two ranks what a step exchanges."""
     side, images, batch, steps, network = CASES[name]
     seconds, traffic = {1: [], 2: []}, []
     with tempfile.TemporaryDirectory(prefix="gerne-bench-") as folder:
@@ -53,11 +54,13 @@ def measure(build, name, bn, rounds):
                 short, long = (run(build, ranks, [*words, "--train.steps", n, "--train.eval_every", n],
                                    folder / f"{i}-{ranks}-{n}") for n in (1, 1 + steps))
                 each = {key: (long[key] - short[key]) / steps for key in
-                        ("seconds_in_steps", "seconds_in_exchange", "bytes_sent")}
+                        ("seconds_in_steps", "seconds_in_exchange", "seconds_of_sums", "seconds_of_hidden_sums",
+                         "bytes_sent")}
                 seconds[ranks].append(each["seconds_in_steps"])
                 if ranks == 2:
-                    traffic.append((each["bytes_sent"], each["seconds_in_exchange"]))
-    return {ranks: statistics.median(values) for ranks, values in seconds.items()}, traffic[-1]
+                    traffic.append(each)
+    exchange = {key: statistics.median(each[key] for each in traffic) for key in traffic[0]}
+    return {ranks: statistics.median(values) for ranks, values in seconds.items()}, exchange
 
 
 def main():
@@ -67,12 +70,14 @@ def main():
     parser.add_argument("--bn", choices=["frozen", "concat"])
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    print("                     1 x 2 threads   2 x 1 thread   ratio    sent in a step   exchange")
+    print("                     1 x 2 threads   2 x 1 thread   ratio    sent in a step   exchange   hidden")
     for name in [given.only] if given.only else CASES:
         for bn in [given.bn] if given.bn else ["frozen", "concat"]:
-            seconds, (sent, exchange) = measure(given.build.resolve(), name, bn, given.rounds)
+            seconds, exchange = measure(given.build.resolve(), name, bn, given.rounds)
+            hidden = exchange["seconds_of_hidden_sums"] / exchange["seconds_of_sums"]
             print(f"{name + ' ' + bn:20} {seconds[1]:12.3f} s {seconds[2]:12.3f} s  {seconds[1] / seconds[2]:6.2f} "
-                  f"{sent / 1e6:13.1f} MB {exchange:9.3f} s", flush=True)
+                  f"{exchange['bytes_sent'] / 1e6:13.1f} MB {exchange['seconds_in_exchange']:9.3f} s {hidden:7.0%}",
+                  flush=True)
 
 
 if __name__ == "__main__":

@@ -210,6 +210,12 @@ float *gn_store_statistics(const gn_store *store, size_t *size);
 
 #pragma GCC visibility pop
 
+/* Backward computes gradients from the end of a graph to its start, and parameters lie in the order
+ * of the graph. The watcher is told after each layer from where on the gradients of the graph's
+ * part are final, if this was the last pass that adds to them. */
+typedef void gn_final_fn(void *user, const float *first);
+void gn_store_watch(gn_store *store, gn_final_fn *watcher, void *user); /* NULL: nobody */
+
 /* ---- programs ---- */
 
 typedef enum gn_mode {

@@ -106,6 +106,8 @@ struct gn_store {
     int part_count;
     float *values, *gradients, *statistics;
     size_t size, statistics_size;
+    gn_final_fn *watcher;
+    void *watcher_user;
 };
 
 bool gn_is_trained(gn_role role);
@@ -141,6 +143,7 @@ struct gn_call {
     gn_routine *routine;
     const gn_node *node; /* for a layer's own routine */
     gn_when when;
+    const float *final; /* gradients from here on are final after this call; NULL: no news */
     bool is_product;
     int count;
     int tensors[GN_ARGUMENTS_MAX]; /* -1 for one that the kernel does without */

@@ -67,6 +67,18 @@ static gerne_status collect_input_gradients(gn_compiler *c)
     return GERNE_OK;
 }
 
+/* What the node's layer has just appended makes the gradients of its parameters. */
+static void note_final(gn_compiler *c, const gn_node *node)
+{
+    gn_program *p = c->program;
+    for (int j = 0; j < node->parameter_count; j++)
+        if (gn_parameter_trains(c, node, j)) {
+            p->calls[p->call_count - 1].final =
+                gn_store_gradients_of(p->store, c->parameter_base + node->parameters[j]);
+            return;
+        }
+}
+
 static gerne_status emit_backward(gn_compiler *c, const gn_graph *graph, bool input_gradients)
 {
     gn_program *p = c->program;
@@ -79,8 +91,10 @@ static gerne_status emit_backward(gn_compiler *c, const gn_graph *graph, bool in
     GN_TRY(gn_give_gradient(c, last->value, p->output_gradient));
     for (size_t i = graph->node_count; i-- > 0;) {
         const gn_node *node = &graph->nodes[i];
-        if (node->layer && c->values[i].part_count > 0)
-            GN_TRY(node->layer->backward(c, node));
+        if (!node->layer || c->values[i].part_count == 0)
+            continue;
+        GN_TRY(node->layer->backward(c, node));
+        note_final(c, node);
     }
     return collect_input_gradients(c);
 }
@@ -283,9 +297,18 @@ void gn_program_close(gn_program *p)
 
 /* ---- running ---- */
 
+static gerne_status run_call(gerne_ctx *ctx, gn_program *p, const gn_call *call)
+{
+    if (!call->routine)
+        return gn_primitive_start(ctx, call->primitive);
+    call->routine(p, call);
+    return p->unreached;
+}
+
 static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, gn_when skip,
                         bool products_only)
 {
+    const gn_store *store = p->store;
     if (p->bound != p->memory->bytes)
         GN_TRY(bind_all(ctx, p));
     p->failed = false;
@@ -293,13 +316,12 @@ static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, g
     p->unreached = GERNE_OK;
     for (size_t i = from; i < to; i++) {
         const gn_call *call = &p->calls[i];
-        if (call->when == skip || (products_only && !call->is_product))
-            continue;
-        if (call->routine)
-            call->routine(p, call);
-        else
-            GN_TRY(gn_primitive_start(ctx, call->primitive));
-        GN_TRY(p->unreached);
+        if (call->when != skip && (!products_only || call->is_product))
+            GN_TRY(run_call(ctx, p, call));
+        if (call->final && store->watcher) {
+            GN_TRY(gn_primitives_wait(ctx, p->device));
+            store->watcher(store->watcher_user, call->final);
+        }
     }
     if (p->failed)
         return gn_fail(ctx, GERNE_ENOMEM, "no memory for a kernel");

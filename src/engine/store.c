@@ -166,6 +166,12 @@ gn_block gn_store_parameter_block(const gn_store *store, int index)
                       stored->description->size / sizeof(float)};
 }
 
+void gn_store_watch(gn_store *store, gn_final_fn *watcher, void *user)
+{
+    store->watcher = watcher;
+    store->watcher_user = user;
+}
+
 float *gn_store_statistics(const gn_store *store, size_t *size)
 {
     *size = store->statistics_size;

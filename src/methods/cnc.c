@@ -323,6 +323,8 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
                                    .scratch = state->scratch},
                                   &value};
         const gn_loss loss = {.evaluate = noted_loss, .terms = &terms, .wants_features = true};
+        if (u + state->at_once < state->units)
+            gn_run_more(run, 0);
         GN_TRY(gn_run_pass(run, 0, &part, &loss, u > 0));
         sum += value;
     }

@@ -194,6 +194,8 @@ static gerne_status apart(gn_run *run, gn_extrapolation *e, gn_minibatch *batche
     bool with_b = e->betas || e->beta != 0, with_lb = e->betas || e->beta != -1;
     if (with_b) {
         const float *own = weigh(e, next, next->samples.count);
+        if (with_lb)
+            gn_run_more(run, 0);
         GN_TRY(gn_weighted_pass(run, 0, next, own, false));
         double loss_b = gn_mean(next->losses[0], next->samples.count);
         gn_run_log(run, "L_b", loss_b);

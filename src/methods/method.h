@@ -259,6 +259,10 @@ GERNE_CHECKED gerne_status gn_run_forward(gn_run *run, int i, gn_minibatch *batc
 GERNE_CHECKED gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch,
                                            const gn_loss *loss, bool accumulate);
 
+/* Before a pass of network i whose gradient others will add to. Ranks sum gradients while a pass
+ * runs; of several they then sum the last one's, which has all, and not each. */
+void gn_run_more(gn_run *run, int i);
+
 /* The gradients that the passes of network i since the last that replaced them add up to, in the
  * order of gn_network_trained: look here and not there, where ranks have their parts. Borrowed
  * until the next call. */

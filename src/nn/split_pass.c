@@ -12,6 +12,7 @@ struct gn_split_room {
     float *features, *feature_gradient; /* [samples][width]; NULL unless they are asked for */
     char *own, *all;                    /* one message, and those of all ranks */
     size_t message;                     /* bytes that there is room for */
+    bool summing;                       /* gradients, in backward */
 };
 
 typedef struct message_head {
@@ -275,6 +276,16 @@ static gerne_status room_of(gerne_ctx *ctx, gn_network *network, gn_split_room *
     return GERNE_OK;
 }
 
+gerne_status gn_split_set_summing(gerne_ctx *ctx, gn_network *network, bool summing)
+{
+    gn_split_room *room;
+    if (!gn_ranks_of(ctx))
+        return GERNE_OK;
+    GN_TRY(room_of(ctx, network, &room));
+    room->summing = summing;
+    return GERNE_OK;
+}
+
 static gerne_status open_split(gerne_ctx *ctx, gn_network *network, const gn_samples *samples,
                                const gn_loss *loss, const gn_outcome *outcome, split *s)
 {
@@ -302,6 +313,26 @@ static void clear_gradients(gn_network *network)
     memset(block.gradients, 0, block.size * sizeof *block.gradients);
 }
 
+static void pass_on(void *ctx, const float *first)
+{
+    gn_ranks_sum_ready(ctx, first);
+}
+
+/* In the last round of all ranks nothing is added to the gradients that backward has left behind.
+ * A rank may have no samples in it. */
+static gerne_status backward_and_sum(const split *s, size_t n, bool add)
+{
+    gn_block block = gn_network_trained(s->network);
+    gn_store *store = gn_network_store(s->network);
+    GN_TRY(gn_ranks_sum_start(s->ctx, block.gradients, block.size));
+    gn_store_watch(store, pass_on, s->ctx);
+    gerne_status status = n ? backward_own(s, n, add) : GERNE_OK;
+    gn_store_watch(store, NULL, NULL);
+    if (status == GERNE_OK)
+        gn_ranks_sum_ready(s->ctx, block.gradients);
+    return status;
+}
+
 static gerne_status run_rounds(split *s, gn_split_work work)
 {
     for (bool more = true; more;) {
@@ -311,8 +342,11 @@ static gerne_status run_rounds(split *s, gn_split_work work)
             GN_TRY(gn_pass_part(s->ctx, s->network, &s->own, s->done, n, false));
         GN_TRY(exchange(s, n));
         evaluate_all(s, work.backward, &more);
-        if (work.backward && n)
-            GN_TRY(backward_own(s, n, work.accumulate || s->done > 0));
+        bool add = work.accumulate || s->done > 0;
+        if (work.backward && !more && s->room->summing)
+            GN_TRY(backward_and_sum(s, n, add));
+        else if (work.backward && n)
+            GN_TRY(backward_own(s, n, add));
         s->done += n;
     }
     return GERNE_OK;

@@ -4,7 +4,8 @@
  * networks say about the samples is gathered, and every rank evaluates the loss of the whole batch:
  * whatever a loss notes, and every scalar that a method derives from losses, is the same on all
  * ranks and the same as in one process. Backward is each rank's own again, so that its gradients
- * are its part of a sum: gn_ranks_sum makes them whole.
+ * are its part of a sum, which gn_ranks_sum makes of them, or already the backward pass
+ * (gn_split_set_summing).
  */
 #ifndef GN_NN_SPLIT_PASS_H
 #define GN_NN_SPLIT_PASS_H
@@ -29,6 +30,10 @@ typedef struct gn_split_work {
 GERNE_CHECKED gerne_status gn_split_pass(gerne_ctx *ctx, gn_network *network,
                                          const gn_samples *samples, const gn_loss *loss,
                                          gn_split_work work, const gn_outcome *outcome);
+
+/* Whether the passes of the network that follow start to sum its trained gradients over ranks, as
+ * they become final; gn_ranks_sum_wait is the caller's. */
+GERNE_CHECKED gerne_status gn_split_set_summing(gerne_ctx *ctx, gn_network *network, bool summing);
 
 /* Rows of this rank's share of count, of row floats each, become the rows of all. */
 GERNE_CHECKED gerne_status gn_split_gather(gerne_ctx *ctx, gn_network *network, const float *own,

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,10 +13,12 @@
 #include "ranks/launch.h"
 
 typedef struct mpi_ranks {
-    MPI_Comm all; /* our own: the heartbeat has another */
+    MPI_Comm all;     /* our own: the heartbeat has another */
+    MPI_Comm sums;    /* of a thread of its own */
+    MPI_Comm leaving; /* of those who come to the end */
     int rank, size;
     int *received, *places; /* [size], of scatter */
-    MPI_Comm leaving;       /* of those who come to the end */
+    gn_ranks_calls calls;
     gn_heartbeat *heartbeat;
 } mpi_ranks;
 
@@ -50,14 +53,28 @@ static bool scatter(void *given, const float *values, const int *shares, const i
         self->places[r] = r * shares[self->rank];
     }
     return MPI_Alltoallv(values, shares, offsets, MPI_FLOAT, received, self->received, self->places,
-                         MPI_FLOAT, self->all) == MPI_SUCCESS;
+                         MPI_FLOAT, self->sums) == MPI_SUCCESS;
 }
 
 static bool collect(void *given, float *values, const int *shares, const int *offsets)
 {
     const mpi_ranks *self = given;
     return MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, shares, offsets, MPI_FLOAT,
-                          self->all) == MPI_SUCCESS;
+                          self->sums) == MPI_SUCCESS;
+}
+
+static bool assemble(void *given, const _Atomic bool *abandoned)
+{
+    const mpi_ranks *self = given;
+    const struct timespec pause = {.tv_nsec = 50000};
+    MPI_Request request;
+    int here = 0;
+    if (MPI_Ibarrier(self->sums, &request) != MPI_SUCCESS)
+        return false;
+    while (MPI_Test(&request, &here, MPI_STATUS_IGNORE) == MPI_SUCCESS && !here &&
+           !atomic_load(abandoned))
+        nanosleep(&pause, NULL);
+    return here;
 }
 
 static bool meet(void *given, const void *own, size_t size, void *all, double patience)
@@ -91,10 +108,10 @@ static void close_ranks(void *given)
 {
     mpi_ranks *self = given;
     gn_heartbeat_stop(self->heartbeat);
-    if (self->all != MPI_COMM_NULL)
-        MPI_Comm_free(&self->all);
-    if (self->leaving != MPI_COMM_NULL)
-        MPI_Comm_free(&self->leaving);
+    MPI_Comm *const comms[] = {&self->all, &self->sums, &self->leaving};
+    for (size_t i = 0; i < sizeof comms / sizeof comms[0]; i++)
+        if (*comms[i] != MPI_COMM_NULL)
+            MPI_Comm_free(comms[i]);
     MPI_Finalize();
     gn_free(self->received);
     gn_free(self->places);
@@ -106,6 +123,7 @@ static const gn_ranks_calls calls = {
     .broadcast = broadcast,
     .scatter = scatter,
     .collect = collect,
+    .assemble = assemble,
     .meet = meet,
     .abort = end_all,
     .close = close_ranks,
@@ -133,11 +151,12 @@ static gerne_status start(gerne_ctx *ctx, mpi_ranks *self)
     GN_TRY(check_size(ctx, self->size));
     GN_TRY(gn_alloc(ctx, size, sizeof *self->received, "ranks", &self->received));
     GN_TRY(gn_alloc(ctx, size, sizeof *self->places, "ranks", &self->places));
-    if (MPI_Comm_dup(MPI_COMM_WORLD, &self->all) != MPI_SUCCESS ||
-        MPI_Comm_dup(MPI_COMM_WORLD, &self->leaving) != MPI_SUCCESS)
-        return gn_fail(ctx, GERNE_EIO, "MPI cannot connect the ranks");
-    MPI_Comm_set_errhandler(self->all, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(self->leaving, MPI_ERRORS_RETURN);
+    MPI_Comm *const comms[] = {&self->all, &self->sums, &self->leaving};
+    for (size_t i = 0; i < sizeof comms / sizeof comms[0]; i++) {
+        if (MPI_Comm_dup(MPI_COMM_WORLD, comms[i]) != MPI_SUCCESS)
+            return gn_fail(ctx, GERNE_EIO, "MPI cannot connect the ranks");
+        MPI_Comm_set_errhandler(*comms[i], MPI_ERRORS_RETURN);
+    }
     return GERNE_OK;
 }
 
@@ -156,7 +175,8 @@ gerne_status gn_mpi_open(gerne_ctx *ctx, gn_rank_lost_fn *lost, void *user, gn_r
     int threads;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *self, "ranks", &self));
-    self->all = self->leaving = MPI_COMM_NULL;
+    self->all = self->sums = self->leaving = MPI_COMM_NULL;
+    self->calls = calls;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &threads) != MPI_SUCCESS) {
         gn_free(self);
         return gn_fail(ctx, GERNE_EIO, "MPI cannot be started");
@@ -166,7 +186,9 @@ gerne_status gn_mpi_open(gerne_ctx *ctx, gn_rank_lost_fn *lost, void *user, gn_r
         close_ranks(self);
         return status;
     }
-    GN_TRY(gn_ranks_new(ctx, &calls, self, self->rank, self->size, out));
+    if (threads != MPI_THREAD_MULTIPLE)
+        self->calls.assemble = NULL;
+    GN_TRY(gn_ranks_new(ctx, &self->calls, self, self->rank, self->size, out));
     status = start_heartbeat(ctx, self, *out, threads, lost, user);
     if (status != GERNE_OK) {
         gn_ranks_close(*out);

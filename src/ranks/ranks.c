@@ -6,16 +6,15 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "ranks/sums.h"
 
 struct gn_ranks {
     const gn_ranks_calls *calls;
     void *self;
     int rank, size;
     char (*hosts)[GN_HOST_MAX];
-    int *shares, *offsets; /* [size], of the block that is summed */
-    char *flags;           /* [size] */
-    float *received;       /* [size][share] */
-    size_t capacity;
+    char *flags; /* [size] */
+    gn_sums *sums;
     gn_ranks_traffic traffic;
 };
 
@@ -34,9 +33,8 @@ static gerne_status exchange_hosts(gerne_ctx *ctx, gn_ranks *ranks)
 
 static gerne_status fill(gerne_ctx *ctx, gn_ranks *ranks)
 {
-    GN_TRY(gn_alloc(ctx, (size_t)ranks->size, sizeof *ranks->shares, "ranks", &ranks->shares));
-    GN_TRY(gn_alloc(ctx, (size_t)ranks->size, sizeof *ranks->offsets, "ranks", &ranks->offsets));
     GN_TRY(gn_alloc(ctx, (size_t)ranks->size, 1, "ranks", &ranks->flags));
+    GN_TRY(gn_sums_new(ctx, ranks->calls, ranks->self, ranks->rank, ranks->size, &ranks->sums));
     return exchange_hosts(ctx, ranks);
 }
 
@@ -63,12 +61,10 @@ void gn_ranks_close(gn_ranks *ranks)
 {
     if (!ranks)
         return;
+    gn_sums_close(ranks->sums);
     ranks->calls->close(ranks->self);
     gn_free(ranks->hosts);
-    gn_free(ranks->shares);
-    gn_free(ranks->offsets);
     gn_free(ranks->flags);
-    gn_free(ranks->received);
     gn_free(ranks);
 }
 
@@ -104,24 +100,34 @@ const char *gn_ranks_host(const gn_ranks *ranks, int rank)
     return ranks ? ranks->hosts[rank] : "this host";
 }
 
-gn_share gn_ranks_share(const gn_ranks *ranks, int rank, size_t count, size_t unit)
+gn_share gn_share_of(int rank, int size, size_t count, size_t unit)
 {
-    size_t size = (size_t)gn_ranks_size(ranks), units = (count + unit - 1) / unit;
-    size_t whole = units / size, longer = units % size, r = (size_t)rank;
+    size_t ranks = (size_t)size, units = (count + unit - 1) / unit;
+    size_t whole = units / ranks, longer = units % ranks, r = (size_t)rank;
     size_t first = (whole * r + (r < longer ? r : longer)) * unit;
     size_t end = first + (whole + (r < longer)) * unit;
     return (gn_share){first < count ? first : count, end < count ? end : count};
 }
 
+gn_share gn_ranks_share(const gn_ranks *ranks, int rank, size_t count, size_t unit)
+{
+    return gn_share_of(rank, gn_ranks_size(ranks), count, unit);
+}
+
 /* ---- exchange ---- */
+
+static gerne_status check(gerne_ctx *ctx, const gn_ranks *ranks, bool well)
+{
+    return well ? GERNE_OK
+                : gn_fail(ctx, GERNE_EIO, "rank %d on %s lost the other ranks", ranks->rank,
+                          ranks->hosts[ranks->rank]);
+}
 
 static gerne_status done(gerne_ctx *ctx, gn_ranks *ranks, bool well, double since, size_t bytes)
 {
     ranks->traffic.seconds += gn_seconds() - since;
     ranks->traffic.bytes += bytes;
-    return well ? GERNE_OK
-                : gn_fail(ctx, GERNE_EIO, "rank %d on %s lost the other ranks", ranks->rank,
-                          ranks->hosts[ranks->rank]);
+    return check(ctx, ranks, well);
 }
 
 gerne_status gn_ranks_gather(gerne_ctx *ctx, const void *own, size_t size, void *all)
@@ -148,60 +154,42 @@ gerne_status gn_ranks_broadcast(gerne_ctx *ctx, void *bytes, size_t size)
 
 /* ---- sums ---- */
 
-enum { BLOCK = 1 << 24 }; /* floats at a time: offsets are ints, and the memory is bounded */
-
-static void add_in_order(const gn_ranks *ranks, size_t share, float *sum)
+gerne_status gn_ranks_sum_start(gerne_ctx *ctx, float *values, size_t count)
 {
-#pragma omp parallel for schedule(static)
-    for (size_t i = 0; i < share; i++) {
-        float value = ranks->received[i];
-        for (int r = 1; r < ranks->size; r++)
-            value += ranks->received[(size_t)r * share + i];
-        sum[i] = value;
-    }
-}
-
-static gerne_status reserve(gerne_ctx *ctx, gn_ranks *ranks, size_t count)
-{
-    if (count <= ranks->capacity)
+    gn_ranks *ranks = gn_ranks_of(ctx);
+    if (!ranks)
         return GERNE_OK;
-    gn_free(ranks->received);
-    ranks->received = NULL;
-    ranks->capacity = 0;
-    GN_TRY(
-        gn_alloc_aligned(ctx, count, sizeof(float), "gradients of other ranks", &ranks->received));
-    ranks->capacity = count;
+    GN_TRY(gn_ranks_sum_wait(ctx));
+    GN_TRY(gn_sums_reserve(ctx, ranks->sums, count));
+    gn_sums_start(ranks->sums, values, count);
     return GERNE_OK;
 }
 
-/* Every rank sums its share of the block, and the shares come together. */
-static gerne_status sum_block(gerne_ctx *ctx, gn_ranks *ranks, float *values, size_t count)
+void gn_ranks_sum_ready(const gerne_ctx *ctx, const float *first)
 {
-    for (int r = 0; r < ranks->size; r++) {
-        gn_share share = gn_ranks_share(ranks, r, count, 1);
-        ranks->offsets[r] = (int)share.first;
-        ranks->shares[r] = (int)(share.end - share.first);
-    }
-    size_t own = (size_t)ranks->shares[ranks->rank];
-    GN_TRY(reserve(ctx, ranks, own * (size_t)ranks->size));
-    double since = gn_seconds();
-    bool well =
-        ranks->calls->scatter(ranks->self, values, ranks->shares, ranks->offsets, ranks->received);
-    if (well) {
-        add_in_order(ranks, own, values + ranks->offsets[ranks->rank]);
-        well = ranks->calls->collect(ranks->self, values, ranks->shares, ranks->offsets);
-    }
-    size_t sent = count - own + own * (size_t)(ranks->size - 1);
-    return done(ctx, ranks, well, since, sent * sizeof(float));
+    const gn_ranks *ranks = gn_ranks_of(ctx);
+    if (ranks)
+        gn_sums_ready(ranks->sums, first);
+}
+
+gerne_status gn_ranks_sum_wait(gerne_ctx *ctx)
+{
+    const gn_ranks *ranks = gn_ranks_of(ctx);
+    return ranks ? check(ctx, ranks, gn_sums_wait(ranks->sums)) : GERNE_OK;
+}
+
+void gn_ranks_sum_abandon(const gerne_ctx *ctx)
+{
+    const gn_ranks *ranks = gn_ranks_of(ctx);
+    if (ranks)
+        gn_sums_abandon(ranks->sums);
 }
 
 gerne_status gn_ranks_sum(gerne_ctx *ctx, float *values, size_t count)
 {
-    gn_ranks *ranks = gn_ranks_of(ctx);
-    for (size_t first = 0; ranks && first < count; first += BLOCK)
-        GN_TRY(
-            sum_block(ctx, ranks, values + first, count - first < BLOCK ? count - first : BLOCK));
-    return GERNE_OK;
+    GN_TRY(gn_ranks_sum_start(ctx, values, count));
+    gn_ranks_sum_ready(ctx, values);
+    return gn_ranks_sum_wait(ctx);
 }
 
 /* ---- agreeing ---- */
@@ -311,5 +299,10 @@ void gn_ranks_abort(const gn_ranks *ranks, int code)
 
 gn_ranks_traffic gn_ranks_exchanged(const gn_ranks *ranks)
 {
-    return ranks ? ranks->traffic : (gn_ranks_traffic){0};
+    if (!ranks)
+        return (gn_ranks_traffic){0};
+    gn_ranks_traffic all = gn_sums_exchanged(ranks->sums);
+    all.bytes += ranks->traffic.bytes;
+    all.seconds += ranks->traffic.seconds;
+    return all;
 }

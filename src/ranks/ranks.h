@@ -33,6 +33,9 @@ typedef struct gn_ranks_calls {
                     float *received);
     /* The shares come together again in every rank's values. */
     bool (*collect)(void *self, float *values, const int *shares, const int *offsets);
+    /* Waits asleep until all ranks have come here, or abandoned is set (then false). NULL where
+     * this and the two calls above cannot be made from a thread of their own. */
+    bool (*assemble)(void *self, const _Atomic bool *abandoned);
     /* A gather that waits for the others no longer than patience (seconds; below 0: as long as it
      * takes), apart from all other calls; false when they have not come. */
     bool (*meet)(void *self, const void *own, size_t size, void *all, double patience);
@@ -58,6 +61,7 @@ const char *gn_ranks_host(const gn_ranks *ranks, int rank);
 typedef struct gn_share {
     size_t first, end;
 } gn_share;
+gn_share gn_share_of(int rank, int size, size_t count, size_t unit);
 gn_share gn_ranks_share(const gn_ranks *ranks, int rank, size_t count, size_t unit);
 
 GERNE_CHECKED gerne_status gn_ranks_gather(gerne_ctx *ctx, const void *own, size_t size, void *all);
@@ -65,6 +69,17 @@ GERNE_CHECKED gerne_status gn_ranks_broadcast(gerne_ctx *ctx, void *bytes, size_
 
 /* values[i] becomes the sum of all ranks' values[i]: rank 0's, plus rank 1's, ... */
 GERNE_CHECKED gerne_status gn_ranks_sum(gerne_ctx *ctx, float *values, size_t count);
+
+/* The same, to the bit, while the values are being computed, the last ones first. After start comes
+ * ready as often as there is news, with the address from which on all are final, and values itself
+ * in the end; then wait. A thread exchanges what is final, unless that is too little to gain by it.
+ * There is one such sum at a time: start waits for the one before, and wait does nothing when there
+ * is none. */
+GERNE_CHECKED gerne_status gn_ranks_sum_start(gerne_ctx *ctx, float *values, size_t count);
+void gn_ranks_sum_ready(const gerne_ctx *ctx, const float *first);
+GERNE_CHECKED gerne_status gn_ranks_sum_wait(gerne_ctx *ctx);
+/* After a failure, so that the values can be freed; no sum can follow one that was under way. */
+void gn_ranks_sum_abandon(const gerne_ctx *ctx);
 
 /* All go on, or none: returns the status of the first rank that has failed, with its words as
  * gn_ranks_meet gives them. */
@@ -88,10 +103,12 @@ void gn_ranks_abort(const gn_ranks *ranks, int code);
  * the ranks that may use the same ones. 0 in a process alone: no opinion. */
 GERNE_CHECKED gerne_status gn_ranks_threads(gerne_ctx *ctx, int *threads);
 
-/* What has been exchanged so far: bytes that this rank has sent, seconds spent in the calls. */
+/* What has been exchanged so far. */
 typedef struct gn_ranks_traffic {
-    uint64_t bytes;
-    double seconds;
+    uint64_t bytes; /* that this rank has sent */
+    double seconds; /* spent in the calls, waiting for other ranks included */
+    double sums;    /* seconds in which sums were exchanged, and of them those of a thread before */
+    double hidden;  /* gn_ranks_sum_wait was called */
 } gn_ranks_traffic;
 gn_ranks_traffic gn_ranks_exchanged(const gn_ranks *ranks);
 

@@ -13,38 +13,48 @@ static gn_trainer *trainer_of(gn_run *run)
 
 /* ---- gradients ---- */
 
-gerne_status gn_expect_gradients(gn_run *run, int i, bool accumulate)
+void gn_run_more(gn_run *run, int i)
+{
+    trainer_of(run)->now.split[i].more = true;
+}
+
+/* What ranks have summed, and a pass is to add to, is rank 0's part from now on. */
+static void divide(gn_run *run, int i)
+{
+    gn_block block = gn_network_trained(gn_run_network(run, i));
+    if (!gn_ranks_first(run->ctx))
+        memset(block.gradients, 0, block.size * sizeof *block.gradients);
+}
+
+gerne_status gn_expect_gradients(gn_run *run, int i, bool accumulate, bool whole)
 {
     gn_split_parts *split = &trainer_of(run)->now.split[i];
-    if (accumulate && split->summed)
-        return gn_fail(run->ctx, GERNE_EINTERNAL,
-                       "a pass adds to gradients that ranks have summed already");
-    split->summed = false;
-    return GERNE_OK;
+    bool sums = whole && !split->more;
+    if (split->sum == GN_SUM_UNDER_WAY)
+        GN_TRY(gn_sum_gradients(run, i));
+    if (accumulate && split->sum == GN_SUM_WHOLE)
+        divide(run, i);
+    split->sum = sums ? GN_SUM_UNDER_WAY : GN_SUM_PART;
+    split->more = false;
+    return gn_split_set_summing(run->ctx, gn_run_network(run, i), sums);
 }
 
 gerne_status gn_sum_gradients(gn_run *run, int i)
 {
     gn_split_parts *split = &trainer_of(run)->now.split[i];
     gn_block block = gn_network_trained(gn_run_network(run, i));
-    if (split->summed)
-        return GERNE_OK;
-    split->summed = true;
-    return gn_ranks_sum(run->ctx, block.gradients, block.size);
+    if (split->sum == GN_SUM_PART)
+        GN_TRY(gn_ranks_sum(run->ctx, block.gradients, block.size));
+    if (split->sum == GN_SUM_UNDER_WAY)
+        GN_TRY(gn_ranks_sum_wait(run->ctx));
+    split->sum = GN_SUM_WHOLE;
+    return GERNE_OK;
 }
 
 gerne_status gn_run_gradients(gn_run *run, int i, const float **out)
 {
-    gn_split_parts *split = &trainer_of(run)->now.split[i];
-    gn_block block = gn_network_trained(gn_run_network(run, i));
-    *out = block.gradients;
-    if (!gn_ranks_of(run->ctx) || split->summed)
-        return GERNE_OK;
-    GN_TRY(gn_grow(run->ctx, &split->gradients, &split->gradient_count, block.size, sizeof(float),
-                   "gradients of all ranks"));
-    memcpy(split->gradients, block.gradients, block.size * sizeof(float));
-    *out = split->gradients;
-    return gn_ranks_sum(run->ctx, split->gradients, block.size);
+    *out = gn_network_trained(gn_run_network(run, i)).gradients;
+    return gn_sum_gradients(run, i);
 }
 
 /* ---- body and head apart ---- */
@@ -126,7 +136,7 @@ gerne_status gn_run_head_backward(gn_run *run, int i, const gn_loss *loss, size_
                                   bool accumulate, float *losses, const float **feature_gradient)
 {
     gn_network *network = gn_run_network(run, i);
-    GN_TRY(gn_expect_gradients(run, i, accumulate));
+    GN_TRY(gn_expect_gradients(run, i, accumulate, false));
     GN_TRY(take_gradient(run, i, loss, count, losses));
     GN_TRY(gn_head_backward(run->ctx, network, accumulate));
     return gather(run, i, gn_feature_gradient(network), count, gn_run_width(run, i),
@@ -137,7 +147,7 @@ gerne_status gn_run_body_backward(gn_run *run, int i, const float *feature_gradi
                                   bool accumulate)
 {
     gn_share share = share_of(run, count);
-    GN_TRY(gn_expect_gradients(run, i, accumulate));
+    GN_TRY(gn_expect_gradients(run, i, accumulate, false));
     return gn_body_backward_rows(run->ctx, gn_run_network(run, i),
                                  feature_gradient + share.first * gn_run_width(run, i),
                                  share.end - share.first, accumulate);

@@ -284,11 +284,12 @@ static gerne_status log_end(gn_trainer *t)
 {
     const gn_ranks_traffic traffic = gn_ranks_exchanged(gn_ranks_of(t->run.ctx));
     GN_TRY(gn_runlog_event(t->record.log, "end",
-                           json_pack("{s:f,s:f,s:f,s:f,s:I}", "seconds",
+                           json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:I}", "seconds",
                                      gn_seconds() - t->record.started, "seconds_in_steps",
                                      t->record.in_steps, "seconds_in_inference",
                                      t->record.in_inference, "seconds_in_exchange", traffic.seconds,
-                                     "bytes_sent", (json_int_t)traffic.bytes)));
+                                     "seconds_of_sums", traffic.sums, "seconds_of_hidden_sums",
+                                     traffic.hidden, "bytes_sent", (json_int_t)traffic.bytes)));
     return t->record.log ? gn_runlog_sync(t->record.log, NULL) : GERNE_OK;
 }
 

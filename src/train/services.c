@@ -26,7 +26,7 @@ gerne_status gn_run_pass(gn_run *run, int i, gn_minibatch *batch, const gn_loss 
                          bool accumulate)
 {
     const gn_outcome outcome = outcome_of(batch, i);
-    GN_TRY(gn_expect_gradients(run, i, accumulate));
+    GN_TRY(gn_expect_gradients(run, i, accumulate, true));
     return gn_pass_step(run->ctx, gn_run_network(run, i), &batch->samples, loss, accumulate,
                         &outcome);
 }
@@ -49,7 +49,7 @@ gerne_status gn_run_backward(gn_run *run, int i, gn_minibatch *batch, const gn_l
                              bool accumulate)
 {
     const gn_outcome outcome = outcome_of(batch, i);
-    GN_TRY(gn_expect_gradients(run, i, accumulate));
+    GN_TRY(gn_expect_gradients(run, i, accumulate, true));
     return gn_pass_backward(run->ctx, gn_run_network(run, i), &batch->samples, loss, accumulate,
                             &outcome);
 }

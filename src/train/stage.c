@@ -247,11 +247,11 @@ gerne_status gn_stage_enter(gn_trainer *t)
 void gn_stage_leave(gn_trainer *t)
 {
     gn_stage_parts *now = &t->now;
+    gn_ranks_sum_abandon(t->run.ctx);
     gn_feed_close(now->feed);
     gn_inference_close(now->inference);
     for (int i = 0; i < GN_NETWORKS_MAX; i++) {
         gn_split_parts *split = &now->split[i];
-        gn_free(split->gradients);
         gn_free(split->features.values);
         gn_free(split->logits.values);
         gn_free(split->logit_gradient.values);
@@ -351,6 +351,7 @@ gerne_status gn_stage_run(gn_trainer *t)
         t->run.diagnose = t->config->train.log_gradients && gn_evaluation_due(t, t->at.step + 1);
         double before = gn_seconds();
         GN_TRY(t->run.stage->owner->step(&t->run, t->at.step, batches));
+        GN_TRY(gn_ranks_sum_wait(t->run.ctx)); /* of a gradient that the step has not used */
         t->record.in_steps += gn_seconds() - before;
         GN_TRY(watch(t));
         gn_update_average(t);

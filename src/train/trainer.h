@@ -88,11 +88,17 @@ typedef struct gn_split_rows {
     size_t capacity;
 } gn_split_rows;
 
+/* What the gradients of a network are. */
+typedef enum gn_sum_state {
+    GN_SUM_PART,      /* this rank's part of a sum */
+    GN_SUM_UNDER_WAY, /* being summed: gn_ranks_sum_wait */
+    GN_SUM_WHOLE,     /* those of all ranks */
+} gn_sum_state;
+
 /* What a network has of other ranks. */
 typedef struct gn_split_parts {
-    bool summed; /* its gradients are those of all ranks already */
-    float *gradients;
-    size_t gradient_count;
+    gn_sum_state sum;
+    bool more; /* the next pass is not the last of its sum */
     gn_split_rows features, logits, logit_gradient, feature_gradient;
 } gn_split_parts;
 
@@ -175,9 +181,9 @@ GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_bequeath(gn_trainer *t);
 void gn_stage_leave(gn_trainer *t);
 
-/* apart.c: before a pass replaces or adds to the gradients of network i; and before they are used,
- * when they become those of all ranks. */
-GERNE_CHECKED gerne_status gn_expect_gradients(gn_run *run, int i, bool accumulate);
+/* apart.c: before a pass replaces or adds to the gradients of network i, which sums them if it is
+ * whole; and before they are used, when they become those of all ranks. */
+GERNE_CHECKED gerne_status gn_expect_gradients(gn_run *run, int i, bool accumulate, bool whole);
 GERNE_CHECKED gerne_status gn_sum_gradients(gn_run *run, int i);
 
 /* evaluate.c */

@@ -33,6 +33,64 @@ static void play_sum(test_rank *m)
     assert_int_equal(gn_ranks_exchanged(gn_ranks_of(m->ctx)).bytes > 0, 1);
 }
 
+/* Values of rank r: i + r, or nonsense before they are computed. */
+static void compute(float *values, size_t first, size_t end, int rank)
+{
+    for (size_t i = first; i < end; i++)
+        values[i] = (float)(i % 1000) / 7 + (float)rank;
+}
+
+/* Several buckets, announced in pieces that are not theirs, while ranks exchange other things. */
+static void play_sum_of_growing_values(test_rank *m)
+{
+    enum { N = 5000000, PIECE = 700001 };
+    float *values = malloc(N * sizeof *values), *expected = malloc(N * sizeof *expected);
+    assert_non_null(values);
+    assert_non_null(expected);
+    for (size_t i = 0; i < N; i++)
+        values[i] = -1e30f;
+    uint64_t before = gn_ranks_exchanged(gn_ranks_of(m->ctx)).bytes;
+    assert_ok(m->ctx, gn_ranks_sum_start(m->ctx, values, N));
+    for (size_t end = N, first; end > 0; end = first) {
+        int all[SIZE];
+        first = end > PIECE ? end - PIECE : 0;
+        compute(values, first, end, m->rank);
+        gn_ranks_sum_ready(m->ctx, values + first);
+        assert_ok(m->ctx, gn_ranks_gather(m->ctx, &m->rank, sizeof m->rank, all));
+        assert_int_equal(all[SIZE - 1], SIZE - 1);
+    }
+    assert_ok(m->ctx, gn_ranks_sum_wait(m->ctx));
+    uint64_t sent = gn_ranks_exchanged(gn_ranks_of(m->ctx)).bytes - before;
+    compute(expected, 0, N, m->rank);
+    assert_ok(m->ctx, gn_ranks_sum(m->ctx, expected, N));
+    assert_memory_equal(values, expected, N * sizeof *values);
+    float own = 0;
+    for (int r = 0; r < SIZE; r++) {
+        compute(values, 7, 8, r);
+        own = r == 0 ? values[7] : own + values[7];
+    }
+    assert_float_equal(expected[7], own, 0);
+    /* Every rank sends what it does not sum, and then what it has summed to each other rank. */
+    assert_true(sent > 4 * sizeof(float) * (N / SIZE - 10));
+    assert_ok(m->ctx, gn_ranks_sum_wait(m->ctx)); /* none is under way */
+    free(values);
+    free(expected);
+}
+
+/* What was not announced is not touched any more, and no sum can follow. */
+static void play_abandoned_sum(test_rank *m)
+{
+    enum { N = 300000 };
+    float *values = calloc(N, sizeof *values), one = 1;
+    assert_non_null(values);
+    assert_ok(m->ctx, gn_ranks_sum_start(m->ctx, values, N));
+    gn_ranks_sum_ready(m->ctx, values + 1);
+    gn_ranks_sum_abandon(m->ctx);
+    free(values);
+    assert_int_equal(gn_ranks_sum(m->ctx, &one, 1), GERNE_EIO);
+    assert_non_null(strstr(gerne_message(m->ctx), "lost the other ranks"));
+}
+
 static void play_exchange(test_rank *m)
 {
     int own = 10 + m->rank, all[SIZE], first = m->rank == 0 ? 7 : 0;
@@ -95,6 +153,8 @@ static void test_exchange(void **state)
 {
     (void)state;
     together(play_sum);
+    together(play_sum_of_growing_values);
+    together(play_abandoned_sum);
     together(play_exchange);
     together(play_same);
 }
