@@ -39,6 +39,7 @@ GERNE_CHECKED gerne_status gn_csv_open_bytes(gerne_ctx *ctx, const char *name, c
                                              size_t size, const gn_csv_options *options,
                                              gn_csv **out);
 void gn_csv_close(gn_csv *csv); /* takes NULL */
+GN_LOCAL_HANDLE(gn_csv, gn_csv_close)
 
 size_t gn_csv_columns(const gn_csv *csv);
 const char *gn_csv_name(const gn_csv *csv, size_t column); /* borrowed from the reader */

@@ -71,21 +71,17 @@ static gerne_status make_one(gerne_ctx *ctx, const char *path)
 
 gerne_status gn_make_directory(gerne_ctx *ctx, const char *path)
 {
-    char *copy;
+    GN_FREED char *copy = NULL;
     size_t size = strlen(path) + 1;
     GN_TRY(gn_alloc(ctx, size, 1, path, &copy));
     memcpy(copy, path, size);
-    gerne_status status = GERNE_OK;
-    for (char *slash = strchr(copy + (copy[0] == '/'), '/'); slash && status == GERNE_OK;
+    for (char *slash = strchr(copy + (copy[0] == '/'), '/'); slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        status = make_one(ctx, copy);
+        GN_TRY(make_one(ctx, copy));
         *slash = '/';
     }
-    if (status == GERNE_OK)
-        status = make_one(ctx, copy);
-    gn_free(copy);
-    return status;
+    return make_one(ctx, copy);
 }
 
 bool gn_path_exists(const char *path)

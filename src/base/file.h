@@ -28,6 +28,7 @@ gn_write_commit(gn_writer **writer); /* sets *writer to NULL on success */
 /* The same without waiting for the disk: for many files that can be made again. */
 GERNE_CHECKED gerne_status gn_write_commit_quick(gn_writer **writer);
 void gn_write_abort(gn_writer *writer); /* takes NULL */
+GN_LOCAL_HANDLE(gn_writer, gn_write_abort)
 
 /* All of the above in one call. */
 GERNE_CHECKED gerne_status gn_file_write(gerne_ctx *ctx, const char *path, const void *bytes,

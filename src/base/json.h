@@ -11,6 +11,8 @@
 #include "base/statistics.h"
 #include "base/text.h"
 
+GN_LOCAL_HANDLE(json_t, json_decref)
+
 /* A number with 15 digits, or null when it is infinite or NaN. */
 json_t *gn_json_number(double value);
 

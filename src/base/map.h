@@ -18,6 +18,7 @@ typedef struct gn_map {
 
 GERNE_CHECKED gerne_status gn_map_open(gerne_ctx *ctx, const char *path, gn_map *out);
 void gn_map_close(gn_map *map);
+GN_LOCAL_STRUCT(gn_map, gn_map_close)
 
 /* Catches SIGBUS in maps from now on; other causes of the signal end the program as ever. */
 void gn_map_guard(void);

@@ -98,6 +98,13 @@ void gn_free(void *pointer)
     free(pointer);
 }
 
+void gn_free_local(void *pointer)
+{
+    void *block;
+    memcpy(&block, pointer, sizeof block);
+    gn_free(block);
+}
+
 size_t gn_memory_available(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");

@@ -23,6 +23,10 @@ GERNE_CHECKED gerne_status gn_alloc_aligned(gerne_ctx *ctx, size_t count, size_t
 
 void gn_free(void *pointer); /* takes NULL */
 
+/* Before a pointer that is a local: what it points to is freed when its scope ends. */
+#define GN_FREED __attribute__((cleanup(gn_free_local)))
+void gn_free_local(void *pointer); /* of the address of the pointer */
+
 /* false when the product overflows. */
 bool gn_multiply(size_t a, size_t b, size_t *product);
 
@@ -34,6 +38,7 @@ typedef struct gn_arena gn_arena;
 
 GERNE_CHECKED gerne_status gn_arena_new(gerne_ctx *ctx, gn_arena **out);
 void gn_arena_close(gn_arena *arena);
+GN_LOCAL_HANDLE(gn_arena, gn_arena_close)
 void gn_arena_reset(gn_arena *arena); /* everything in it is gone; its memory is kept */
 
 /* Zeroed, on 16 bytes; belongs to the arena. */

@@ -77,6 +77,7 @@ typedef struct gn_config gn_config;
 
 GERNE_CHECKED gerne_status gn_config_new(gerne_ctx *ctx, gn_config **out);
 void gn_config_close(gn_config *config);
+GN_LOCAL_HANDLE(gn_config, gn_config_close)
 gn_arena *gn_config_arena(gn_config *config); /* lives as long as the config */
 
 /* Fills *target with the defaults, and zero where there is none. Texts are the table's own; lists

@@ -252,13 +252,11 @@ static gerne_status check_rows(gerne_ctx *ctx, gn_arena *arena, const gn_option 
 
 gerne_status gn_options_check(gerne_ctx *ctx, const gn_option *options, size_t count, size_t size)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     if (count && !options)
         return gn_fail(ctx, GERNE_EDATA, "the table of its %zu options is missing", count);
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = check_rows(ctx, arena, options, count, size);
-    gn_arena_close(arena);
-    return status;
+    return check_rows(ctx, arena, options, count, size);
 }
 
 /* ---- printing ---- */

@@ -209,10 +209,7 @@ gerne_status gn_settings_parse(gerne_ctx *ctx, const char *bytes, size_t size, c
 
 gerne_status gn_settings_read(gerne_ctx *ctx, const char *path, gn_settings *settings)
 {
-    gn_text bytes = {0};
-    gerne_status status = gn_file_read(ctx, path, FILE_LIMIT, &bytes);
-    if (status == GERNE_OK)
-        status = gn_settings_parse(ctx, bytes.bytes, bytes.size, path, settings);
-    gn_text_free(&bytes);
-    return status;
+    GN_LOCAL(gn_text) bytes = {0};
+    GN_TRY(gn_file_read(ctx, path, FILE_LIMIT, &bytes));
+    return gn_settings_parse(ctx, bytes.bytes, bytes.size, path, settings);
 }

@@ -21,6 +21,7 @@ typedef struct gn_settings {
 } gn_settings;
 
 void gn_settings_free(gn_settings *settings);
+GN_LOCAL_STRUCT(gn_settings, gn_settings_free)
 
 /* Appends; texts are copied into the arena. */
 GERNE_CHECKED gerne_status gn_settings_add(gerne_ctx *ctx, gn_settings *settings, const char *key,

@@ -7,6 +7,7 @@
 #ifndef GN_BASE_STATUS_H
 #define GN_BASE_STATUS_H
 
+#include "base/scope.h"
 #include "gerne.h"
 
 #pragma GCC visibility push(default) /* what plug-ins may call */

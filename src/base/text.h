@@ -18,6 +18,7 @@ GERNE_CHECKED gerne_status gn_text_add_bytes(gerne_ctx *ctx, gn_text *text, cons
                                              size_t size);
 void gn_text_clear(gn_text *text); /* empties it and keeps the memory */
 void gn_text_free(gn_text *text);
+GN_LOCAL_STRUCT(gn_text, gn_text_free)
 
 /* The whole text must be the number; false otherwise, also on overflow, NaN and white space. */
 bool gn_parse_int(const char *text, int64_t *out);

@@ -189,13 +189,10 @@ void gn_write_abort(gn_writer *writer)
 gerne_status gn_file_write_in(gerne_ctx *ctx, int folder, const char *path, const void *bytes,
                               size_t size)
 {
-    gn_writer *writer;
+    GN_LOCAL(gn_writer) *writer = NULL;
     GN_TRY(gn_write_open_in(ctx, folder, path, &writer));
-    gerne_status status = gn_write(writer, bytes, size);
-    if (status == GERNE_OK)
-        status = gn_write_commit(&writer);
-    gn_write_abort(writer);
-    return status;
+    GN_TRY(gn_write(writer, bytes, size));
+    return gn_write_commit(&writer);
 }
 
 gerne_status gn_file_write(gerne_ctx *ctx, const char *path, const void *bytes, size_t size)

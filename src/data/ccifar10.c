@@ -178,7 +178,7 @@ static gerne_status assign(gerne_ctx *ctx, const gn_data_options *options, ccifa
 {
     size_t train = self->first[TRAIN_FILES], total = self->first[FILES];
     const char *attribute_names[GN_MADE_CLASSES];
-    uint8_t *labels;
+    GN_FREED uint8_t *labels = NULL;
     for (int i = 0; i < GN_MADE_CLASSES; i++)
         attribute_names[i] = gn_corruption_name(self->corruptions[i]);
     GN_TRY(gn_dataset_allocate(ctx, dataset, total, GN_MADE_CLASSES, GN_MADE_CLASSES, class_names,
@@ -188,11 +188,10 @@ static gerne_status assign(gerne_ctx *ctx, const gn_data_options *options, ccifa
     for (size_t i = 0; i < total; i++)
         labels[i] = record_of(self, i)[0];
     gn_base base = {labels, labels + train, train, total - train};
-    gerne_status status = gn_assign(ctx, options, &base, dataset);
-    for (size_t i = 0; status == GERNE_OK && i < total; i++)
+    GN_TRY(gn_assign(ctx, options, &base, dataset));
+    for (size_t i = 0; i < total; i++)
         self->attributes[i] = (uint8_t)dataset->a[i];
-    gn_free(labels);
-    return status;
+    return GERNE_OK;
 }
 
 gerne_status gn_open_ccifar10(gerne_ctx *ctx, const gn_data_options *options, gn_dataset *dataset)

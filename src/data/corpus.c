@@ -304,7 +304,7 @@ static void warn(gerne_ctx *ctx, const gn_corpus *c)
 
 gerne_status gn_corpus_prepare(gerne_ctx *ctx, gn_corpus *c, int threads)
 {
-    gn_tokenizer *tokenizer;
+    GN_LOCAL(gn_tokenizer) *tokenizer = NULL;
     if (!c->vocab) {
         gn_fail(ctx, GERNE_EUSAGE, "texts need a vocabulary");
         gn_hint(ctx, "--model.vocab FILE, the vocab.txt or tokenizer.json of the network");
@@ -316,11 +316,9 @@ gerne_status gn_corpus_prepare(gerne_ctx *ctx, gn_corpus *c, int threads)
     const gn_vocabulary *vocabulary = gn_tokenizer_vocabulary(tokenizer);
     c->vocabulary = vocabulary->size;
     compute_key(c, vocabulary);
-    gerne_status status = find_or_make(ctx, c, tokenizer, threads);
-    if (status == GERNE_OK)
-        warn(ctx, c);
-    gn_tokenizer_close(tokenizer);
-    return status;
+    GN_TRY(find_or_make(ctx, c, tokenizer, threads));
+    warn(ctx, c);
+    return GERNE_OK;
 }
 
 const int32_t *gn_corpus_tokens(const gn_corpus *c, size_t row)

@@ -122,16 +122,12 @@ static gerne_status read_texture(gerne_ctx *ctx, gn_scratch *scratch, const char
                                  int index, gn_image *out)
 {
     char path[4096];
-    gn_text bytes = {0};
+    GN_LOCAL(gn_text) bytes = {0};
     gn_image image;
     snprintf(path, sizeof path, "%s/frost%d.%s", directory, index + 1, index < 3 ? "png" : "jpg");
-    gerne_status status = gn_file_read(ctx, path, (size_t)1 << 28, &bytes);
-    if (status == GERNE_OK)
-        status = gn_image_decode(ctx, scratch, path, bytes.bytes, bytes.size, &image);
-    if (status == GERNE_OK)
-        status = reduce(ctx, path, &image, out);
-    gn_text_free(&bytes);
-    return status;
+    GN_TRY(gn_file_read(ctx, path, (size_t)1 << 28, &bytes));
+    GN_TRY(gn_image_decode(ctx, scratch, path, bytes.bytes, bytes.size, &image));
+    return reduce(ctx, path, &image, out);
 }
 
 /* Bluish white on a rough height map, the same on every machine and for every seed. */
@@ -139,18 +135,17 @@ static gerne_status make_texture(gerne_ctx *ctx, int index, gn_image *out)
 {
     static const double tint[GN_CHANNELS] = {0.86, 0.94, 1.0};
     size_t area = (size_t)SYNTHETIC_SIDE * SYNTHETIC_SIDE;
-    double *map;
+    GN_FREED double *map = NULL;
     out->height = out->width = SYNTHETIC_SIDE;
     GN_TRY(gn_alloc(ctx, area, GN_CHANNELS, "a texture", &out->pixels));
     GN_TRY(gn_alloc(ctx, area, sizeof *map, "a texture", &map));
     gn_noise noise = {.stream = gn_stream_at(0xf7057, GN_RNG_DATA, 4, (uint64_t)index)};
-    gerne_status status = gn_height_map(ctx, SYNTHETIC_SIDE, 1.6, &noise, map);
-    for (size_t i = 0; status == GERNE_OK && i < area * GN_CHANNELS; i++) {
+    GN_TRY(gn_height_map(ctx, SYNTHETIC_SIDE, 1.6, &noise, map));
+    for (size_t i = 0; i < area * GN_CHANNELS; i++) {
         double height = map[i / GN_CHANNELS];
         out->pixels[i] = (uint8_t)(255 * tint[i % GN_CHANNELS] * (0.25 + 0.75 * height * height));
     }
-    gn_free(map);
-    return status;
+    return GERNE_OK;
 }
 
 gerne_status gn_frost_open(gerne_ctx *ctx, const char *directory, gn_frost *out)

@@ -85,6 +85,7 @@ typedef struct gn_dataset {
 GERNE_CHECKED gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options,
                                            gn_dataset **out);
 void gn_dataset_close(gn_dataset *dataset); /* takes NULL */
+GN_LOCAL_HANDLE(gn_dataset, gn_dataset_close)
 
 /* Reads every sample once on several threads: a sample that cannot be read is an error, or is
  * skipped with skip_bad (n, y, a and split then shrink). What fits data.memory_limit stays in

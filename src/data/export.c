@@ -42,20 +42,14 @@ static gerne_status export_sample(gerne_ctx *ctx, void *user, gn_scratch *scratc
     GN_TRY(dataset->source->load(ctx, dataset->source, scratch, gn_dataset_row(dataset, index),
                                  pixels, NULL));
     gn_image image = {dataset->height, dataset->width, pixels};
-    gn_text bytes = {0};
+    GN_LOCAL(gn_text) bytes = {0};
     name_of(dataset, index, name);
     snprintf(path, sizeof path, "%s/%s", job->directory, name);
-    gerne_status status = gn_png_encode(ctx, &image, &bytes);
-    gn_writer *writer = NULL;
-    if (status == GERNE_OK)
-        status = gn_write_open(ctx, path, &writer);
-    if (status == GERNE_OK)
-        status = gn_write(writer, bytes.bytes, bytes.size);
-    if (status == GERNE_OK)
-        status = gn_write_commit_quick(&writer);
-    gn_write_abort(writer);
-    gn_text_free(&bytes);
-    return status;
+    GN_TRY(gn_png_encode(ctx, &image, &bytes));
+    GN_LOCAL(gn_writer) *writer = NULL;
+    GN_TRY(gn_write_open(ctx, path, &writer));
+    GN_TRY(gn_write(writer, bytes.bytes, bytes.size));
+    return gn_write_commit_quick(&writer);
 }
 
 /* What a killed export left behind does not count. */
@@ -97,20 +91,17 @@ static gerne_status make_folders(gerne_ctx *ctx, const gn_dataset *dataset, cons
 static gerne_status write_metadata(gerne_ctx *ctx, const gn_dataset *dataset, const char *directory)
 {
     char path[PATH_BYTES + NAME_BYTES], name[NAME_BYTES];
-    gn_text text = {0};
-    gerne_status status = gn_text_add(ctx, &text, "id,filename,split,y,a,class,attribute\n");
-    for (size_t i = 0; status == GERNE_OK && i < dataset->n; i++) {
+    GN_LOCAL(gn_text) text = {0};
+    GN_TRY(gn_text_add(ctx, &text, "id,filename,split,y,a,class,attribute\n"));
+    for (size_t i = 0; i < dataset->n; i++) {
         name_of(dataset, i, name);
-        status = gn_text_add(ctx, &text, "%zu,%s,%d,%d,%d,%s,%s\n", gn_dataset_row(dataset, i),
-                             name, dataset->split[i], dataset->y[i], dataset->a[i],
-                             dataset->class_names[dataset->y[i]],
-                             dataset->attribute_names[dataset->a[i]]);
+        GN_TRY(gn_text_add(ctx, &text, "%zu,%s,%d,%d,%d,%s,%s\n", gn_dataset_row(dataset, i), name,
+                           dataset->split[i], dataset->y[i], dataset->a[i],
+                           dataset->class_names[dataset->y[i]],
+                           dataset->attribute_names[dataset->a[i]]));
     }
     snprintf(path, sizeof path, "%s/metadata.csv", directory);
-    if (status == GERNE_OK)
-        status = gn_file_write(ctx, path, text.bytes, text.size);
-    gn_text_free(&text);
-    return status;
+    return gn_file_write(ctx, path, text.bytes, text.size);
 }
 
 /* Everything from the folder inside to directory, the metadata last. */

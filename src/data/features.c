@@ -54,11 +54,9 @@ static gerne_status read_labels(gerne_ctx *ctx, const gn_data_options *options, 
                      "of features; or --data.y none, to predict");
         return GERNE_EUSAGE;
     }
-    gn_csv *csv;
+    GN_LOCAL(gn_csv) *csv = NULL;
     GN_TRY(gn_csv_open(ctx, options->labels, NULL, &csv));
-    gerne_status status = read_label_rows(ctx, csv, options, rows);
-    gn_csv_close(csv);
-    return status;
+    return read_label_rows(ctx, csv, options, rows);
 }
 
 /* ---- CSV ---- */

@@ -141,10 +141,9 @@ static gerne_status check_twice(gerne_ctx *ctx, const gn_files *files, bool skip
     size_t slots = 16;
     while (slots < 2 * files->n)
         slots *= 2;
-    uint32_t *table;
+    GN_FREED uint32_t *table = NULL;
     GN_TRY(gn_alloc(ctx, slots, sizeof *table, "file names", &table));
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; status == GERNE_OK && i < files->n; i++) {
+    for (size_t i = 0; i < files->n; i++) {
         size_t slot = (size_t)gn_text_hash(files->names[i]) & (slots - 1);
         while (table[slot] && strcmp(files->names[table[slot] - 1], files->names[i]) != 0)
             slot = (slot + 1) & (slots - 1);
@@ -154,33 +153,30 @@ static gerne_status check_twice(gerne_ctx *ctx, const gn_files *files, bool skip
             continue;
         }
         ++*dropped;
-        status = gn_fail(ctx, GERNE_EDATA,
-                         "%s, line %u: lists '%s' again; it is already on line %u", files->listing,
-                         files->lines[i], files->names[i], files->lines[table[slot] - 1]);
-        if (skip) {
-            gn_log(ctx, GERNE_LOG_WARNING, "%s", gerne_message(ctx));
-            status = GERNE_OK;
-        }
+        gerne_status twice = gn_fail(
+            ctx, GERNE_EDATA, "%s, line %u: lists '%s' again; it is already on line %u",
+            files->listing, files->lines[i], files->names[i], files->lines[table[slot] - 1]);
+        if (!skip)
+            return twice;
+        gn_log(ctx, GERNE_LOG_WARNING, "%s", gerne_message(ctx));
     }
-    gn_free(table);
-    return status;
+    return GERNE_OK;
 }
 
 static gerne_status drop_twice(gerne_ctx *ctx, gn_dataset *dataset, const gn_files *files)
 {
-    uint8_t *keep;
+    GN_FREED uint8_t *keep = NULL;
     size_t dropped = 0;
     if (!files->listing)
         return GERNE_OK; /* a folder does not list a file twice */
     GN_TRY(gn_alloc(ctx, files->n, 1, "file names", &keep));
-    gerne_status status = check_twice(ctx, files, dataset->skip_bad, keep, &dropped);
+    GN_TRY(check_twice(ctx, files, dataset->skip_bad, keep, &dropped));
     for (size_t i = 0; i < dataset->n; i++)
         keep[i] = keep[gn_dataset_row(dataset, i)]; /* rows without labels are gone already */
-    if (status == GERNE_OK && dropped)
-        status = gn_dataset_keep(ctx, dataset, keep);
+    if (dropped)
+        GN_TRY(gn_dataset_keep(ctx, dataset, keep));
     dataset->skipped += dropped;
-    gn_free(keep);
-    return status;
+    return GERNE_OK;
 }
 
 /* ---- opening ---- */

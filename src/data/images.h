@@ -46,6 +46,7 @@ typedef struct gn_listing {
 
 GERNE_CHECKED gerne_status gn_list_images(gerne_ctx *ctx, const char *directory, gn_listing *out);
 void gn_listing_free(gn_listing *listing);
+GN_LOCAL_STRUCT(gn_listing, gn_listing_free)
 
 /* The class and attribute fields of a name such as 123_4_7.png; false when it has none. */
 bool gn_parse_dfa_name(const char *path, char y[16], char a[16]);

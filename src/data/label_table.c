@@ -122,21 +122,16 @@ static gerne_status count_rows(reader *r, bool all, gn_missing *missing, gn_tall
 
 static gerne_status find_groups(reader *r, bool all, gerne_groups **out)
 {
-    gn_tally tally;
+    GN_LOCAL(gn_tally) tally = {0};
     gn_missing missing = {.rule = r->columns->missing};
     if (!r->columns->a && missing.rule == GN_MISSING_ERROR)
         missing.rule = GN_MISSING_GROUP; /* nobody named the column: what it lacks is a finding */
-    gerne_status status = gn_tally_start(r->ctx, LABEL_LIMIT, &tally);
-    if (status == GERNE_OK)
-        status = count_rows(r, all, &missing, &tally);
-    if (status == GERNE_OK && !all)
-        status = gn_missing_check(r->ctx, &missing, r->path, r->out->y, r->out->a, "missing");
-    if (status == GERNE_OK)
-        status = check_classes(r, &tally);
-    if (status == GERNE_OK)
-        status = gn_tally_finish(r->ctx, &tally, out);
-    gn_tally_free(&tally);
-    return status;
+    GN_TRY(gn_tally_start(r->ctx, LABEL_LIMIT, &tally));
+    GN_TRY(count_rows(r, all, &missing, &tally));
+    if (!all)
+        GN_TRY(gn_missing_check(r->ctx, &missing, r->path, r->out->y, r->out->a, "missing"));
+    GN_TRY(check_classes(r, &tally));
+    return gn_tally_finish(r->ctx, &tally, out);
 }
 
 /* ---- which column? ---- */

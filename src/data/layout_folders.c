@@ -321,7 +321,7 @@ gerne_status gn_guess_layout(gerne_ctx *ctx, gn_collection *collection, gn_image
     *out = GN_LAYOUT_CELEBA;
     if (holds(directory, "list_attr_celeba.txt") || holds(directory, "list_attr_celeba.csv"))
         return GERNE_OK;
-    gn_listing listing;
+    GN_LOCAL(gn_listing) listing = {0};
     GN_TRY(gn_list_images(ctx, directory, &listing));
     char y[16], a[16];
     gn_split split;
@@ -332,7 +332,5 @@ gerne_status gn_guess_layout(gerne_ctx *ctx, gn_collection *collection, gn_image
             dfa && gn_parse_dfa_name(listing.paths[i], y, a) && dfa_split(listing.paths[i], &split);
     }
     *out = dfa ? GN_LAYOUT_DFA : flat ? GN_LAYOUT_PLAIN : GN_LAYOUT_FOLDERS;
-    gerne_status status = listing.count ? GERNE_OK : no_images(ctx, collection);
-    gn_listing_free(&listing);
-    return status;
+    return listing.count ? GERNE_OK : no_images(ctx, collection);
 }

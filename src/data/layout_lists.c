@@ -67,12 +67,10 @@ static gerne_status read_rows(gerne_ctx *ctx, gn_csv *csv, gn_collection *collec
 
 gerne_status gn_read_metadata(gerne_ctx *ctx, gn_collection *collection, const char *path)
 {
-    gn_csv *csv;
+    GN_LOCAL(gn_csv) *csv = NULL;
     GN_TRY(gn_arena_copy_text(ctx, collection->files.arena, path, &collection->files.listing));
     GN_TRY(gn_csv_open(ctx, path, NULL, &csv));
-    gerne_status status = read_rows(ctx, csv, collection);
-    gn_csv_close(csv);
-    return status;
+    return read_rows(ctx, csv, collection);
 }
 
 /* ---- CelebA ---- */

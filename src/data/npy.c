@@ -110,23 +110,18 @@ gerne_status gn_npy_parse(gerne_ctx *ctx, const char *name, const void *bytes, s
         return bad(ctx, name, "its header is too long");
     if (size - start < length)
         return bad(ctx, name, "its header is truncated");
-    char *header;
+    GN_FREED char *header = NULL;
     GN_TRY(gn_alloc(ctx, length + 1, 1, "a header", &header));
     memcpy(header, at + start, length);
     const char *type = value_of(header, "'descr'"), *order = value_of(header, "'fortran_order'");
     const char *shape = value_of(header, "'shape'");
-    gerne_status status = GERNE_OK;
     if (!type || !order || !shape)
-        status = bad(ctx, name, "its header lacks descr, fortran_order or shape");
-    if (status == GERNE_OK)
-        status = parse_type(ctx, name, type, out);
-    if (status == GERNE_OK)
-        status = parse_shape(ctx, name, shape, out);
-    if (status == GERNE_OK)
-        out->fortran = strncmp(order, "True", 4) == 0 && out->dimensions == 2;
+        return bad(ctx, name, "its header lacks descr, fortran_order or shape");
+    GN_TRY(parse_type(ctx, name, type, out));
+    GN_TRY(parse_shape(ctx, name, shape, out));
+    out->fortran = strncmp(order, "True", 4) == 0 && out->dimensions == 2;
     out->offset = start + length;
-    gn_free(header);
-    return status;
+    return GERNE_OK;
 }
 
 /* ---- items ---- */

@@ -162,11 +162,9 @@ gerne_status gn_npz_parse(gerne_ctx *ctx, const char *name, const void *bytes, s
 gerne_status gn_npz_read(gerne_ctx *ctx, const char *path, size_t limit, gn_npz_member *members,
                          size_t count)
 {
-    gn_map map;
+    GN_LOCAL(gn_map) map = {0};
     GN_TRY(gn_map_open(ctx, path, &map));
-    gerne_status status = gn_npz_parse(ctx, path, map.bytes, map.size, limit, members, count);
-    gn_map_close(&map);
-    return status;
+    return gn_npz_parse(ctx, path, map.bytes, map.size, limit, members, count);
 }
 
 void gn_npz_free(gn_npz_member *members, size_t count)

@@ -151,10 +151,8 @@ static gerne_status report(gerne_ctx *ctx, const parallel_loop *loop, const char
 /* One item is not worth a thread. */
 static gerne_status run_one(gerne_ctx *ctx, gn_item_fn *item, void *user)
 {
-    gn_scratch scratch = {0};
-    gerne_status status = item(ctx, user, &scratch, 0);
-    gn_scratch_free(&scratch);
-    return status;
+    GN_LOCAL(gn_scratch) scratch = {0};
+    return item(ctx, user, &scratch, 0);
 }
 
 gerne_status gn_parallel(gerne_ctx *ctx, int threads, size_t count, const char *what,

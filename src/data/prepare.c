@@ -193,16 +193,13 @@ static gerne_status check_features(gerne_ctx *ctx, gn_dataset *dataset, int thre
 {
     static const char what[] = "check features";
     preparation job = {.dataset = dataset};
-    uint8_t *failed = NULL;
+    GN_FREED uint8_t *failed = NULL;
     if (!dataset->skip_bad)
         return gn_parallel(ctx, threads, block_count(dataset->n, rows_at_once(dataset)), what,
                            check_rows, &job, NULL);
     GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
-    gerne_status status = gn_parallel(ctx, threads, dataset->n, what, check_row, &job, failed);
-    if (status == GERNE_OK)
-        status = drop_bad(ctx, dataset, failed, NULL);
-    gn_free(failed);
-    return status;
+    GN_TRY(gn_parallel(ctx, threads, dataset->n, what, check_row, &job, failed));
+    return drop_bad(ctx, dataset, failed, NULL);
 }
 
 /* ---- standardised features ---- */

@@ -29,6 +29,7 @@ enum {
 GERNE_CHECKED gerne_status gn_scratch_take(gerne_ctx *ctx, gn_scratch *scratch, int number,
                                            size_t size, void *out);
 void gn_scratch_free(gn_scratch *scratch);
+GN_LOCAL_STRUCT(gn_scratch, gn_scratch_free)
 
 /* Writes the pixels of a row (height * width * 3 bytes). Any thread may call it with its own
  * context and scratch. A digest of the file's bytes is written when digest is not NULL and the

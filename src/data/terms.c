@@ -154,13 +154,10 @@ gerne_status gn_terms_parse(gerne_ctx *ctx, const char *name, const char *bytes,
 
 gerne_status gn_terms_open(gerne_ctx *ctx, const char *path, gn_terms **out)
 {
-    gn_text bytes = {0};
+    GN_LOCAL(gn_text) bytes = {0};
     *out = NULL;
-    gerne_status status = gn_file_read(ctx, path, FILE_LIMIT, &bytes);
-    if (status == GERNE_OK)
-        status = gn_terms_parse(ctx, path, bytes.size ? bytes.bytes : "", bytes.size, out);
-    gn_text_free(&bytes);
-    return status;
+    GN_TRY(gn_file_read(ctx, path, FILE_LIMIT, &bytes));
+    return gn_terms_parse(ctx, path, bytes.size ? bytes.bytes : "", bytes.size, out);
 }
 
 /* ---- looking ---- */

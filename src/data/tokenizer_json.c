@@ -126,19 +126,12 @@ gerne_status gn_vocabulary_read_json(gerne_ctx *ctx, const char *name, const cha
                                      size_t size, gn_vocabulary *vocabulary, const char **unknown)
 {
     const json_file file = {ctx, name, vocabulary};
-    json_t *root;
+    GN_LOCAL(json_t) *root = NULL;
     GN_TRY(gn_json_parse(ctx, bytes, size, name, &root));
-    gerne_status status = GERNE_OK;
     if (!json_is_object(json_object_get(root, "model")))
-        status = gn_fail(ctx, GERNE_EDATA, "'%s' is not a tokenizer.json: it has no model", name);
-    if (status == GERNE_OK)
-        status = read_model(&file, root, unknown);
-    if (status == GERNE_OK)
-        status = check_part(&file, root, "pre_tokenizer", "BertPreTokenizer");
-    if (status == GERNE_OK)
-        status = read_normalizer(&file, root);
-    if (status == GERNE_OK)
-        status = read_added(&file, root);
-    json_decref(root);
-    return status;
+        return gn_fail(ctx, GERNE_EDATA, "'%s' is not a tokenizer.json: it has no model", name);
+    GN_TRY(read_model(&file, root, unknown));
+    GN_TRY(check_part(&file, root, "pre_tokenizer", "BertPreTokenizer"));
+    GN_TRY(read_normalizer(&file, root));
+    return read_added(&file, root);
 }

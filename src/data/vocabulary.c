@@ -217,11 +217,8 @@ gerne_status gn_vocabulary_parse(gerne_ctx *ctx, const char *name, const char *b
 
 gerne_status gn_vocabulary_open(gerne_ctx *ctx, const char *path, gn_vocabulary **out)
 {
-    gn_text bytes = {0};
+    GN_LOCAL(gn_text) bytes = {0};
     *out = NULL;
-    gerne_status status = gn_file_read(ctx, path, FILE_LIMIT, &bytes);
-    if (status == GERNE_OK)
-        status = gn_vocabulary_parse(ctx, path, bytes.size ? bytes.bytes : "", bytes.size, out);
-    gn_text_free(&bytes);
-    return status;
+    GN_TRY(gn_file_read(ctx, path, FILE_LIMIT, &bytes));
+    return gn_vocabulary_parse(ctx, path, bytes.size ? bytes.bytes : "", bytes.size, out);
 }

@@ -20,6 +20,7 @@ GERNE_CHECKED gerne_status gn_tokenizer_open(gerne_ctx *ctx, const char *path, g
 GERNE_CHECKED gerne_status gn_tokenizer_new(gerne_ctx *ctx, gn_vocabulary *vocabulary,
                                             gn_tokenizer **out);
 void gn_tokenizer_close(gn_tokenizer *tokenizer); /* takes NULL */
+GN_LOCAL_HANDLE(gn_tokenizer, gn_tokenizer_close)
 
 const gn_vocabulary *gn_tokenizer_vocabulary(const gn_tokenizer *tokenizer); /* borrowed */
 

@@ -85,15 +85,11 @@ enum { WIDEST = 12, TALLEST = 60, NAME_WIDTH = 14 };
 static gerne_status print_label(gerne_ctx *ctx, char letter, const char *const *names,
                                 uint32_t index, int width, gn_text *out)
 {
-    gn_text words = {0};
-    gerne_status status = names ? gn_text_add(ctx, &words, "%c=%s", letter, names[index])
-                                : gn_text_add(ctx, &words, "%c=%u", letter, index);
-    if (status == GERNE_OK)
-        status = gn_text_add(ctx, out, "  ");
-    if (status == GERNE_OK)
-        status = gn_text_add_cell(ctx, out, words.bytes, width);
-    gn_text_free(&words);
-    return status;
+    GN_LOCAL(gn_text) words = {0};
+    GN_TRY(names ? gn_text_add(ctx, &words, "%c=%s", letter, names[index])
+                 : gn_text_add(ctx, &words, "%c=%u", letter, index));
+    GN_TRY(gn_text_add(ctx, out, "  "));
+    return gn_text_add_cell(ctx, out, words.bytes, width);
 }
 
 static gerne_status print_head(gerne_ctx *ctx, const gerne_groups *groups, int width, gn_text *out)

@@ -15,6 +15,7 @@ typedef struct gn_labels gn_labels;
 /* limit is the largest number of different labels that is allowed, 0 for any. */
 GERNE_CHECKED gerne_status gn_labels_new(gerne_ctx *ctx, uint32_t limit, gn_labels **out);
 void gn_labels_close(gn_labels *labels); /* takes NULL */
+GN_LOCAL_HANDLE(gn_labels, gn_labels_close)
 
 /* Gives the number of a text, a new one to a new text, which is copied. An empty text, one that is
  * not UTF-8, or one label too many is GERNE_EDATA; the caller adds the place. */

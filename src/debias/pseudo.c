@@ -104,7 +104,7 @@ static uint64_t share_of(uint64_t all, double t, bool round_up)
 gerne_status gn_pseudo_counts(gerne_ctx *ctx, const gerne_groups *groups, double t, bool round_up,
                               gerne_groups **out)
 {
-    int64_t *counts;
+    GN_FREED int64_t *counts = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 2 * (size_t)groups->classes, sizeof *counts, "pseudo-groups", &counts));
     for (uint32_t y = 0; y < groups->classes; y++) {
@@ -112,9 +112,7 @@ gerne_status gn_pseudo_counts(gerne_ctx *ctx, const gerne_groups *groups, double
         counts[2 * y] = (int64_t)(hard < all ? hard : all);
         counts[2 * y + 1] = (int64_t)all - counts[2 * y];
     }
-    gerne_status status = gerne_groups_from_counts(ctx, counts, groups->classes, 2, out);
-    gn_free(counts);
-    return status;
+    return gerne_groups_from_counts(ctx, counts, groups->classes, 2, out);
 }
 
 /* The same for a class that has samples to tell apart; both parts get at least one. */
@@ -239,18 +237,15 @@ gerne_status gerne_pseudo_judge(gerne_ctx *ctx, const gerne_pseudo *pseudo, cons
         if (true_a[i] < 0 || (uint32_t)true_a[i] >= attributes)
             return gn_fail(ctx, GERNE_EUSAGE, "sample %zu has attribute %d, outside 0..%d", i,
                            true_a[i], (int)attributes - 1);
-    int32_t *labels;
-    bool *found;
+    GN_FREED int32_t *labels = NULL;
+    GN_FREED bool *found = NULL;
     GN_TRY(gn_alloc(ctx, 2 * pseudo->n, sizeof *labels, "pseudo-attributes", &labels));
-    gerne_status status = gn_alloc(ctx, pseudo->n, sizeof *found, "pseudo-attributes", &found);
-    if (status == GERNE_OK)
-        fill_classes(pseudo, labels);
-    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+    GN_TRY(gn_alloc(ctx, pseudo->n, sizeof *found, "pseudo-attributes", &found));
+    fill_classes(pseudo, labels);
+    for (size_t i = 0; i < count; i++) {
         out[i] = (gerne_pseudo_quality){.t = t[i]};
-        status = judge_one(ctx, pseudo, labels, true_a, attributes, round_up, labels + pseudo->n,
-                           found, &out[i]);
+        GN_TRY(judge_one(ctx, pseudo, labels, true_a, attributes, round_up, labels + pseudo->n,
+                         found, &out[i]));
     }
-    gn_free(labels);
-    gn_free(found);
-    return status;
+    return GERNE_OK;
 }

@@ -43,11 +43,9 @@ static gerne_status add_up(gerne_ctx *ctx, const gn_soft *soft, double *alpha, d
 
 gerne_status gn_soft_shares(gerne_ctx *ctx, const gn_soft *soft, double *alpha)
 {
-    double *sizes;
+    GN_FREED double *sizes = NULL;
     GN_TRY(gn_alloc(ctx, soft->classes, sizeof *sizes, "class sizes", &sizes));
-    gerne_status status = add_up(ctx, soft, alpha, sizes);
-    gn_free(sizes);
-    return status;
+    return add_up(ctx, soft, alpha, sizes);
 }
 
 static double present_of(const gn_soft *soft, const double *alpha, uint32_t y)

@@ -18,5 +18,6 @@ GERNE_CHECKED gerne_status gn_tally_count(gerne_ctx *ctx, gn_tally *tally, uint3
 /* The table in final order of labels, with their names. */
 GERNE_CHECKED gerne_status gn_tally_finish(gerne_ctx *ctx, gn_tally *tally, gerne_groups **out);
 void gn_tally_free(gn_tally *tally);
+GN_LOCAL_STRUCT(gn_tally, gn_tally_free)
 
 #endif

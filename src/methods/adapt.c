@@ -153,11 +153,9 @@ gerne_status gn_adapt_check(gn_run *run, const gn_adapt_options *options,
                            "unknown");
     if (rule && rule->needs_validation_groups)
         GN_TRY(check_groups(run, rule));
-    gn_interval *limits;
+    GN_FREED gn_interval *limits = NULL;
     GN_TRY(gn_alloc(run->ctx, groups->classes, sizeof *limits, "limits of s", &limits));
-    gerne_status status = gn_adapt_limits(run->ctx, options, groups, start, limits);
-    gn_free(limits);
-    return status;
+    return gn_adapt_limits(run->ctx, options, groups, start, limits);
 }
 
 /* ---- state ---- */

@@ -52,12 +52,9 @@ static gerne_status choose(gn_run *run, const gn_adapt *a, gn_adapt_features *f)
 
 static gerne_status refit(gn_run *run, const gn_adapt *a)
 {
-    gn_adapt_features features;
-    gerne_status status = gn_adapt_features_open(run, &features);
-    if (status == GERNE_OK)
-        status = choose(run, a, &features);
-    gn_adapt_features_close(&features);
-    return status;
+    GN_LOCAL(gn_adapt_features) features = {0};
+    GN_TRY(gn_adapt_features_open(run, &features));
+    return choose(run, a, &features);
 }
 
 const gn_adapt_rule gn_adapt_fan = {

@@ -26,6 +26,7 @@ typedef struct gn_adapt_features {
 /* Infers features and takes the head of network 0. Close it also after a failure. */
 GERNE_CHECKED gerne_status gn_adapt_features_open(gn_run *run, gn_adapt_features *out);
 void gn_adapt_features_close(gn_adapt_features *f);
+GN_LOCAL_STRUCT(gn_adapt_features, gn_adapt_features_close)
 
 /* Weights of these training samples at s [classes]: their sum is 1, classes are balanced. scratch
  * is [groups]. */

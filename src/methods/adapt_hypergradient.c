@@ -119,13 +119,10 @@ static gerne_status descend(gn_run *run, const gn_adapt *a, gn_adapt_features *f
 static gerne_status propose(gn_run *run, const gn_adapt *a, const gn_adapt_moment *moment,
                             double *wish)
 {
-    gn_adapt_features features;
+    GN_LOCAL(gn_adapt_features) features = {0};
     (void)moment;
-    gerne_status status = gn_adapt_features_open(run, &features);
-    if (status == GERNE_OK)
-        status = descend(run, a, &features, wish);
-    gn_adapt_features_close(&features);
-    return status;
+    GN_TRY(gn_adapt_features_open(run, &features));
+    return descend(run, a, &features, wish);
 }
 
 const gn_adapt_rule gn_adapt_hypergradient = {

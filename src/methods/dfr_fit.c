@@ -171,15 +171,11 @@ gerne_status gn_dfr_fit(gerne_ctx *ctx, const gn_dfr_problem *problem, const gn_
                         gn_dfr_outcome *outcome)
 {
     workspace w = {.problem = problem};
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = reserve(ctx, arena, &w);
-    if (status == GERNE_OK)
-        status = choose_c(ctx, &w, head, outcome);
-    if (status == GERNE_OK)
-        status = average(ctx, &w, outcome->c, head);
-    gn_arena_close(arena);
-    return status;
+    GN_TRY(reserve(ctx, arena, &w));
+    GN_TRY(choose_c(ctx, &w, head, outcome));
+    return average(ctx, &w, outcome->c, head);
 }
 
 double gn_l1_penalty(const float *w, size_t count, double rho, float *gradient)

@@ -196,11 +196,10 @@ gerne_status gn_metrics_judge_cells(gerne_ctx *ctx, const gn_predictions *predic
                                       .y = predictions->y,
                                       .a = (int32_t *)values, /* not written to */
                                       .pred = predictions->pred};
-    gn_metrics metrics;
-    gerne_status status = gn_metrics_compute(ctx, &regrouped, NULL, &metrics);
+    GN_LOCAL(gn_metrics) metrics = {0};
+    GN_TRY(gn_metrics_compute(ctx, &regrouped, NULL, &metrics));
     *out = (gn_cell_metrics){.gba = metrics.gba, .wga = metrics.wga};
-    gn_metrics_free(&metrics);
-    return status;
+    return GERNE_OK;
 }
 
 void gn_metrics_free(gn_metrics *metrics)

@@ -46,6 +46,7 @@ typedef struct gn_metrics {
 GERNE_CHECKED gerne_status gn_metrics_compute(gerne_ctx *ctx, const gn_predictions *predictions,
                                               const uint64_t *train_counts, gn_metrics *out);
 void gn_metrics_free(gn_metrics *metrics);
+GN_LOCAL_STRUCT(gn_metrics, gn_metrics_free)
 
 /* GBA and WGA as if the attributes of the samples were these values, 0..count-1. */
 GERNE_CHECKED gerne_status gn_metrics_judge_cells(gerne_ctx *ctx, const gn_predictions *predictions,

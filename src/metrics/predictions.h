@@ -29,6 +29,7 @@ typedef struct gn_predictions {
 void gn_predictions_init(gn_predictions *predictions, int32_t classes, int32_t attributes,
                          bool with_probabilities);
 void gn_predictions_free(gn_predictions *predictions);
+GN_LOCAL_STRUCT(gn_predictions, gn_predictions_free)
 void gn_predictions_clear(gn_predictions *predictions); /* forgets the samples, keeps the memory */
 
 /* One sample; probabilities [classes] is read only when they are kept. */

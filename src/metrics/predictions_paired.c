@@ -46,13 +46,8 @@ gerne_status gn_predictions_check_paired(gerne_ctx *ctx, const gn_prediction_fil
     if (first->predictions.count != second->predictions.count)
         return gn_fail(ctx, GERNE_EDATA, "%s has %zu rows and %s has %zu", first_name,
                        first->predictions.count, second_name, second->predictions.count);
-    int64_t *classes = NULL, *attributes = NULL;
-    gerne_status status = translate(ctx, first->classes, second->classes, &classes);
-    if (status == GERNE_OK)
-        status = translate(ctx, first->attributes, second->attributes, &attributes);
-    if (status == GERNE_OK)
-        status = compare_rows(ctx, first, first_name, second, second_name, classes, attributes);
-    gn_free(classes);
-    gn_free(attributes);
-    return status;
+    GN_FREED int64_t *classes = NULL, *attributes = NULL;
+    GN_TRY(translate(ctx, first->classes, second->classes, &classes));
+    GN_TRY(translate(ctx, first->attributes, second->attributes, &attributes));
+    return compare_rows(ctx, first, first_name, second, second_name, classes, attributes);
 }

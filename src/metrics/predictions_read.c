@@ -115,16 +115,15 @@ static gerne_status find_probabilities(reader *r, const gn_labels *classes)
 
 static gerne_status find_classes(reader *r)
 {
-    gn_labels *labels;
+    GN_LOCAL(gn_labels) *labels = NULL;
     GN_TRY(gn_labels_new(r->ctx, LABELS_MAX, &labels));
-    gerne_status status = gather_classes(r, labels);
-    if (status == GERNE_OK && gn_labels_count(labels) > 0)
-        status = add_sorted(r, labels);
+    GN_TRY(gather_classes(r, labels));
+    if (gn_labels_count(labels) > 0)
+        GN_TRY(add_sorted(r, labels));
     bool wanted = r->score < 0 && !(r->columns->decisions_only && r->pred >= 0);
-    if (status == GERNE_OK && r->closed && wanted)
-        status = find_probabilities(r, labels);
-    gn_labels_close(labels);
-    return status;
+    if (r->closed && wanted)
+        GN_TRY(find_probabilities(r, labels));
+    return GERNE_OK;
 }
 
 static gerne_status find_columns(reader *r)

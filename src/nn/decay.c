@@ -35,13 +35,11 @@ static size_t stretch(const gn_network *network, bool matrices, gn_stretch *out)
 static gerne_status set_decay(gerne_ctx *ctx, const gn_network *network, bool matrices,
                               gn_optimizer *optimizer)
 {
-    gn_stretch *stretches;
+    GN_FREED gn_stretch *stretches = NULL;
     GN_TRY(gn_alloc(ctx, (size_t)gn_store_count(gn_network_store(network)), sizeof *stretches,
                     "the optimiser", &stretches));
     size_t count = stretch(network, matrices, stretches);
-    gerne_status status = gn_optimizer_set_decay(ctx, optimizer, stretches, count);
-    gn_free(stretches);
-    return status;
+    return gn_optimizer_set_decay(ctx, optimizer, stretches, count);
 }
 
 gerne_status gn_network_optimizer(gerne_ctx *ctx, const gn_optimizer_options *options,

@@ -113,13 +113,10 @@ gerne_status gn_network_save(gerne_ctx *ctx, gn_network *network, const char *pa
                              gn_weight_type type, const gn_metadata *metadata,
                              size_t metadata_count)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     gn_weight_out *tensors;
     size_t count;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = collect(ctx, gn_network_store(network), arena, &tensors, &count);
-    if (status == GERNE_OK)
-        status = gn_safetensors_write(ctx, path, type, tensors, count, metadata, metadata_count);
-    gn_arena_close(arena);
-    return status;
+    GN_TRY(collect(ctx, gn_network_store(network), arena, &tensors, &count));
+    return gn_safetensors_write(ctx, path, type, tensors, count, metadata, metadata_count);
 }

@@ -279,34 +279,26 @@ static gerne_status head_weights(gerne_ctx *ctx, const gn_onnx_weights *weights,
 static gerne_status lay_out(gn_onnx *o, const char *graph, const gn_onnx_weights *weights, parts *p)
 {
     gerne_ctx *ctx = o->ctx;
-    gn_text name = {0}, opset = {0};
+    GN_LOCAL(gn_text) name = {0}, opset = {0};
     const gn_text *const members[] = {&o->nodes, &name, &o->constants, &o->inputs, &o->outputs};
     enum { MEMBERS = sizeof members / sizeof members[0] };
     GN_TRY(head_weights(ctx, weights, p));
-    gerne_status status = gn_pb_string(ctx, &name, GRAPH_NAME, graph);
+    GN_TRY(gn_pb_string(ctx, &name, GRAPH_NAME, graph));
     uint64_t size = p->weight_bytes;
     for (size_t i = 0; i < MEMBERS; i++)
         size += members[i]->size;
-    if (status == GERNE_OK)
-        status = gn_pb_integer(ctx, &p->start, MODEL_IR, IR_VERSION);
-    if (status == GERNE_OK)
-        status = gn_pb_string(ctx, &p->start, MODEL_PRODUCER, "gerne");
-    if (status == GERNE_OK)
-        status = gn_pb_string(ctx, &p->start, MODEL_PRODUCER_VERSION, gerne_version());
-    if (status == GERNE_OK)
-        status = gn_pb_start(ctx, &p->start, MODEL_GRAPH, size);
-    for (size_t i = 0; i < MEMBERS && status == GERNE_OK; i++)
+    GN_TRY(gn_pb_integer(ctx, &p->start, MODEL_IR, IR_VERSION));
+    GN_TRY(gn_pb_string(ctx, &p->start, MODEL_PRODUCER, "gerne"));
+    GN_TRY(gn_pb_string(ctx, &p->start, MODEL_PRODUCER_VERSION, gerne_version()));
+    GN_TRY(gn_pb_start(ctx, &p->start, MODEL_GRAPH, size));
+    for (size_t i = 0; i < MEMBERS; i++)
         if (members[i]->size)
-            status = gn_text_add_bytes(ctx, &p->start, members[i]->bytes, members[i]->size);
-    if (status == GERNE_OK)
-        status = gn_pb_integer(ctx, &opset, OPSET_VERSION, OPSET);
-    if (status == GERNE_OK)
-        status = gn_pb_bytes(ctx, &p->end, MODEL_OPSET, opset.bytes, opset.size);
-    if (status == GERNE_OK && o->properties.size)
-        status = gn_text_add_bytes(ctx, &p->end, o->properties.bytes, o->properties.size);
-    gn_text_free(&name);
-    gn_text_free(&opset);
-    return status;
+            GN_TRY(gn_text_add_bytes(ctx, &p->start, members[i]->bytes, members[i]->size));
+    GN_TRY(gn_pb_integer(ctx, &opset, OPSET_VERSION, OPSET));
+    GN_TRY(gn_pb_bytes(ctx, &p->end, MODEL_OPSET, opset.bytes, opset.size));
+    if (o->properties.size)
+        GN_TRY(gn_text_add_bytes(ctx, &p->end, o->properties.bytes, o->properties.size));
+    return GERNE_OK;
 }
 
 static gerne_status write_weights(gerne_ctx *ctx, gn_writer *writer, const gn_onnx_weights *weights,
@@ -325,21 +317,14 @@ static gerne_status write_weights(gerne_ctx *ctx, gn_writer *writer, const gn_on
 static gerne_status write_parts(gerne_ctx *ctx, const char *path, const gn_onnx_weights *weights,
                                 const parts *p)
 {
-    gn_writer *writer = NULL;
-    float *values;
+    GN_LOCAL(gn_writer) *writer = NULL;
+    GN_FREED float *values = NULL;
     GN_TRY(gn_alloc(ctx, p->largest ? p->largest : 1, sizeof *values, "weights", &values));
-    gerne_status status = gn_write_open(ctx, path, &writer);
-    if (status == GERNE_OK)
-        status = gn_write(writer, p->start.bytes, p->start.size);
-    if (status == GERNE_OK)
-        status = write_weights(ctx, writer, weights, p, values);
-    if (status == GERNE_OK)
-        status = gn_write(writer, p->end.bytes, p->end.size);
-    if (status == GERNE_OK)
-        status = gn_write_commit(&writer);
-    gn_write_abort(writer);
-    gn_free(values);
-    return status;
+    GN_TRY(gn_write_open(ctx, path, &writer));
+    GN_TRY(gn_write(writer, p->start.bytes, p->start.size));
+    GN_TRY(write_weights(ctx, writer, weights, p, values));
+    GN_TRY(gn_write(writer, p->end.bytes, p->end.size));
+    return gn_write_commit(&writer);
 }
 
 gerne_status gn_onnx_write(gn_onnx *o, const char *path, const char *graph,

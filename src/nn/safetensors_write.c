@@ -25,20 +25,18 @@ static gerne_status add_metadata(gerne_ctx *ctx, json_t *header, const gn_metada
     json_t *object = json_object();
     if (!object || json_object_set_new(header, "__metadata__", object) != 0)
         return no_json(ctx);
-    const gn_metadata **sorted;
+    GN_FREED const gn_metadata **sorted = NULL;
     GN_TRY(gn_alloc(ctx, count, sizeof(void *), "metadata", &sorted));
     for (size_t i = 0; i < count; i++)
         sorted[i] = &metadata[i];
     qsort(sorted, count, sizeof(void *), compare_keys);
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (json_object_get(object, sorted[i]->key))
-            status = gn_fail(ctx, GERNE_EUSAGE, "the metadata '%s' is given twice", sorted[i]->key);
+            return gn_fail(ctx, GERNE_EUSAGE, "the metadata '%s' is given twice", sorted[i]->key);
         else if (json_object_set_new(object, sorted[i]->key, json_string(sorted[i]->value)) != 0)
-            status = gn_fail(ctx, GERNE_EUSAGE, "the metadata '%s' is not UTF-8", sorted[i]->key);
+            return gn_fail(ctx, GERNE_EUSAGE, "the metadata '%s' is not UTF-8", sorted[i]->key);
     }
-    gn_free(sorted);
-    return status;
+    return GERNE_OK;
 }
 
 static gerne_status add_tensor(gerne_ctx *ctx, json_t *header, gn_weight_type type,
@@ -84,17 +82,14 @@ static gerne_status make_header(gerne_ctx *ctx, gn_weight_type type, const gn_we
                                 size_t count, const gn_metadata *metadata, size_t metadata_count,
                                 gn_text *out)
 {
-    json_t *header = json_object();
+    GN_LOCAL(json_t) *header = json_object();
     if (!header)
         return no_json(ctx);
     size_t offset = 0;
-    gerne_status status = add_metadata(ctx, header, metadata, metadata_count);
-    for (size_t i = 0; i < count && status == GERNE_OK; i++)
-        status = add_tensor(ctx, header, type, &tensors[i], &offset);
-    if (status == GERNE_OK)
-        status = print_header(ctx, header, out);
-    json_decref(header);
-    return status;
+    GN_TRY(add_metadata(ctx, header, metadata, metadata_count));
+    for (size_t i = 0; i < count; i++)
+        GN_TRY(add_tensor(ctx, header, type, &tensors[i], &offset));
+    return print_header(ctx, header, out);
 }
 
 static gerne_status write_all(gerne_ctx *ctx, gn_writer *writer, gn_weight_type type,
@@ -121,16 +116,10 @@ gerne_status gn_safetensors_write(gerne_ctx *ctx, const char *path, gn_weight_ty
     if (type != GN_WEIGHT_F32 && type != GN_WEIGHT_F16 && type != GN_WEIGHT_BF16)
         return gn_fail(ctx, GERNE_EUSAGE, "weights are written as F32, F16 or BF16, not as %s",
                        gn_weight_type_name(type));
-    gn_text header = {0};
-    gn_writer *writer = NULL;
-    gerne_status status = make_header(ctx, type, tensors, count, metadata, metadata_count, &header);
-    if (status == GERNE_OK)
-        status = gn_write_open(ctx, path, &writer);
-    if (status == GERNE_OK)
-        status = write_all(ctx, writer, type, &header, tensors, count);
-    if (status == GERNE_OK)
-        status = gn_write_commit(&writer);
-    gn_write_abort(writer);
-    gn_text_free(&header);
-    return status;
+    GN_LOCAL(gn_text) header = {0};
+    GN_LOCAL(gn_writer) *writer = NULL;
+    GN_TRY(make_header(ctx, type, tensors, count, metadata, metadata_count, &header));
+    GN_TRY(gn_write_open(ctx, path, &writer));
+    GN_TRY(write_all(ctx, writer, type, &header, tensors, count));
+    return gn_write_commit(&writer);
 }

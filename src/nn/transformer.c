@@ -58,11 +58,9 @@ static gerne_status read_json(gerne_ctx *ctx, const json_t *json, const char *wh
 static gerne_status read_text(gerne_ctx *ctx, const char *bytes, size_t size, const char *where,
                               gn_transformer *out)
 {
-    json_t *json;
+    GN_LOCAL(json_t) *json = NULL;
     GN_TRY(gn_json_parse(ctx, bytes, size, where, &json));
-    gerne_status status = read_json(ctx, json, where, out);
-    json_decref(json);
-    return status;
+    return read_json(ctx, json, where, out);
 }
 
 static gerne_status read_config(gerne_ctx *ctx, const char *weights, gn_transformer *out)
@@ -73,13 +71,11 @@ static gerne_status read_config(gerne_ctx *ctx, const char *weights, gn_transfor
     const char *slash = strrchr(weights, '/');
     int length = slash ? (int)(slash - weights + 1) : 0;
     int size = snprintf(path, sizeof path, "%.*s%s", length, weights, name);
-    gn_map map;
+    GN_LOCAL(gn_map) map = {0};
     if (size < 0 || (size_t)size >= sizeof path || !gn_path_exists(path))
         return GERNE_OK;
     GN_TRY(gn_map_open(ctx, path, &map));
-    gerne_status status = read_text(ctx, (const char *)map.bytes, map.size, path, out);
-    gn_map_close(&map);
-    return status;
+    return read_text(ctx, (const char *)map.bytes, map.size, path, out);
 }
 
 gerne_status gn_transformer_open(gerne_ctx *ctx, const gn_model_options *options,

@@ -59,6 +59,7 @@ GERNE_CHECKED gerne_status gn_weights_open(gerne_ctx *ctx, const char *path, gn_
 GERNE_CHECKED gerne_status gn_weights_parse(gerne_ctx *ctx, const void *bytes, size_t size,
                                             const char *source, gn_weights **out);
 void gn_weights_close(gn_weights *weights); /* takes NULL */
+GN_LOCAL_HANDLE(gn_weights, gn_weights_close)
 
 size_t gn_weights_count(const gn_weights *weights);
 const gn_weight *gn_weights_at(const gn_weights *weights, size_t i);           /* file order */

@@ -33,6 +33,7 @@ void gn_page_shell(gn_page *page, const char *argument);
 
 GERNE_CHECKED gerne_status gn_page_status(const gn_page *page);
 void gn_page_free(gn_page *page);
+GN_LOCAL_STRUCT(gn_page, gn_page_free)
 
 /* ---- numbers for people; "n/a" for what is not a number ---- */
 

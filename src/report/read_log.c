@@ -100,15 +100,12 @@ static gerne_status take_line(gn_run_record *run, const char *line, size_t size)
         size--;
     if (!size)
         return GERNE_OK;
-    json_t *event = size <= LINE_LIMIT ? json_loadb(line, size, 0, NULL) : NULL;
+    GN_LOCAL(json_t) *event = size <= LINE_LIMIT ? json_loadb(line, size, 0, NULL) : NULL;
     if (!json_is_object(event)) {
         run->damaged_lines++;
-        json_decref(event);
         return GERNE_OK;
     }
-    gerne_status status = take_event(run, event);
-    json_decref(event);
-    return status;
+    return take_event(run, event);
 }
 
 /* The lines of a piece; what is left of an unfinished one stays in rest. A line that is longer than
@@ -142,20 +139,17 @@ static gerne_status take_piece(gn_run_record *run, const char *bytes, size_t siz
  * line end is a line in the making. */
 static gerne_status take_lines(gn_run_record *run, FILE *file, const char *path)
 {
-    char *piece;
-    gn_text rest = {0};
+    GN_FREED char *piece = NULL;
+    GN_LOCAL(gn_text) rest = {0};
     bool skipping = false;
     GN_TRY(gn_alloc(run->ctx, PIECE, 1, "a log", &piece));
-    gerne_status status = GERNE_OK;
-    for (size_t got; status == GERNE_OK && (got = fread(piece, 1, PIECE, file)) > 0;)
-        status = take_piece(run, piece, got, &rest, &skipping);
-    if (status == GERNE_OK && ferror(file))
-        status = gn_fail_errno(run->ctx, GERNE_EIO, "cannot read '%s'", path);
-    if (status == GERNE_OK && run->results && rest.size)
-        status = take_line(run, rest.bytes, rest.size);
-    gn_text_free(&rest);
-    gn_free(piece);
-    return status;
+    for (size_t got; (got = fread(piece, 1, PIECE, file)) > 0;)
+        GN_TRY(take_piece(run, piece, got, &rest, &skipping));
+    if (ferror(file))
+        return gn_fail_errno(run->ctx, GERNE_EIO, "cannot read '%s'", path);
+    if (run->results && rest.size)
+        GN_TRY(take_line(run, rest.bytes, rest.size));
+    return GERNE_OK;
 }
 
 /* A FIFO in its place cannot hang us, and a directory is told from a file. */

@@ -274,7 +274,7 @@ static json_t *summarise(const report *r, size_t bytes)
 static gerne_status make(report *r, const char *const *paths, size_t count, const char *out_path,
                          json_t **summary)
 {
-    gn_page page = {.ctx = r->ctx};
+    GN_LOCAL(gn_page) page = {.ctx = r->ctx};
     GN_TRY(gn_arena_new(r->ctx, &r->arena));
     GN_TRY(read_all(r, paths, count));
     for (size_t i = 1; i < r->run_count; i++)
@@ -284,13 +284,11 @@ static gerne_status make(report *r, const char *const *paths, size_t count, cons
     GN_TRY(choose_out(r, paths, count, out_path));
     add_head(&page, r);
     add_body(&page, r);
-    gerne_status status = gn_page_status(&page);
-    if (status == GERNE_OK)
-        status = gn_file_write(r->ctx, r->out, page.text.bytes, page.text.size);
-    if (status == GERNE_OK && summary)
+    GN_TRY(gn_page_status(&page));
+    GN_TRY(gn_file_write(r->ctx, r->out, page.text.bytes, page.text.size));
+    if (summary)
         *summary = summarise(r, page.text.size);
-    gn_page_free(&page);
-    return status;
+    return GERNE_OK;
 }
 
 gerne_status gn_report_write_summary(gerne_ctx *ctx, const char *const *paths, size_t count,

@@ -355,13 +355,11 @@ static gerne_status end_claim(gn_ledger *l, gn_claim *claim, gn_trial_state stat
 
 gerne_status gn_ledger_done(gn_ledger *l, gn_claim *claim, const json_t *results)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     gerne_status status = gn_json_print_line(l->ctx, results, &text);
     if (status == GERNE_OK)
-        status = end_claim(l, claim, GN_TRIAL_DONE, NULL, text.bytes);
-    else
-        gn_lock_release(lock_path(l, claim->id), claim->lock, false);
-    gn_text_free(&text);
+        return end_claim(l, claim, GN_TRIAL_DONE, NULL, text.bytes);
+    gn_lock_release(lock_path(l, claim->id), claim->lock, false);
     return status;
 }
 

@@ -192,13 +192,8 @@ gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ..
 
 gerne_status gn_study_write(gerne_ctx *ctx, const char *dir, const json_t *study)
 {
-    gn_text text = {0}, path = {0};
-    gerne_status status = gn_text_add(ctx, &path, "%s/study.json", dir);
-    if (status == GERNE_OK)
-        status = gn_json_print(ctx, study, &text);
-    if (status == GERNE_OK)
-        status = gn_file_write(ctx, path.bytes, text.bytes, text.size);
-    gn_text_free(&text);
-    gn_text_free(&path);
-    return status;
+    GN_LOCAL(gn_text) text = {0}, path = {0};
+    GN_TRY(gn_text_add(ctx, &path, "%s/study.json", dir));
+    GN_TRY(gn_json_print(ctx, study, &text));
+    return gn_file_write(ctx, path.bytes, text.bytes, text.size);
 }

@@ -44,21 +44,14 @@ gerne_status gn_base_settings(gerne_ctx *ctx, const gn_settings *file, const gn_
                               gn_settings *base)
 {
     static const char *const own[] = {"out", "cache", "seed", NULL};
-    gn_settings all = {.arena = base->arena};
-    gn_run_config *config = NULL;
-    gn_text yaml = {0};
-    gerne_status status = gn_run_config_new(ctx, file, flags, &config);
-    if (status == GERNE_OK)
-        status = asked_yaml(ctx, config, &yaml);
-    if (status == GERNE_OK)
-        status = gn_settings_parse(ctx, yaml.bytes, yaml.size, "the study", &all);
+    GN_LOCAL(gn_settings) all = {.arena = base->arena};
+    GN_LOCAL(gn_run_config) *config = NULL;
+    GN_LOCAL(gn_text) yaml = {0};
+    GN_TRY(gn_run_config_new(ctx, file, flags, &config));
+    GN_TRY(asked_yaml(ctx, config, &yaml));
+    GN_TRY(gn_settings_parse(ctx, yaml.bytes, yaml.size, "the study", &all));
     base->source = "the study";
-    if (status == GERNE_OK)
-        status = add_settings(ctx, base, &all, own);
-    gn_settings_free(&all);
-    gn_text_free(&yaml);
-    gn_run_config_close(config);
-    return status;
+    return add_settings(ctx, base, &all, own);
 }
 
 typedef struct describer {
@@ -93,11 +86,9 @@ static gerne_status describe(gerne_ctx *ctx, const gn_run_config *config, gn_tex
 gerne_status gn_base_describe(gerne_ctx *ctx, const gn_settings *base, gn_text *out)
 {
     gn_settings none = {.arena = base->arena};
-    gn_run_config *config;
+    GN_LOCAL(gn_run_config) *config = NULL;
     GN_TRY(gn_run_config_new(ctx, base, &none, &config));
-    gerne_status status = describe(ctx, config, out);
-    gn_run_config_close(config);
-    return status;
+    return describe(ctx, config, out);
 }
 
 /* ---- planning ---- */
@@ -165,19 +156,13 @@ gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_settings *b
     static const char *const nothing[] = {NULL};
     char number[32];
     const char *seed = number;
-    gn_settings flags = {.arena = arena};
-    gn_run_config *config = NULL;
+    GN_LOCAL(gn_settings) flags = {.arena = arena};
+    GN_LOCAL(gn_run_config) *config = NULL;
     snprintf(number, sizeof number, "%lld", (long long)trial->seed);
-    gerne_status status = gn_settings_add(ctx, &flags, "seed", &seed, 1, false, 0);
-    if (status == GERNE_OK)
-        status = add_settings(ctx, &flags, changes, nothing);
-    if (status == GERNE_OK)
-        status = gn_run_config_new(ctx, base, &flags, &config);
-    if (status == GERNE_OK)
-        status = fill(ctx, arena, config, changes, trial);
-    gn_run_config_close(config);
-    gn_settings_free(&flags);
-    return status;
+    GN_TRY(gn_settings_add(ctx, &flags, "seed", &seed, 1, false, 0));
+    GN_TRY(add_settings(ctx, &flags, changes, nothing));
+    GN_TRY(gn_run_config_new(ctx, base, &flags, &config));
+    return fill(ctx, arena, config, changes, trial);
 }
 
 /* ---- running ---- */
@@ -187,32 +172,25 @@ enum { RUN_LEVELS = 2 }; /* of directories: the run, and its errors */
 gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out, const char *cache,
                              gn_run_config **config)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     *config = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gn_settings file = {.arena = arena}, flags = {.arena = arena};
-    gerne_status status = gn_settings_parse(ctx, yaml, strlen(yaml), "a trial", &file);
-    if (status == GERNE_OK && out)
-        status = gn_settings_add(ctx, &flags, "out", &out, 1, false, 0);
-    if (status == GERNE_OK && cache)
-        status = gn_settings_add(ctx, &flags, "cache", &cache, 1, false, 0);
-    if (status == GERNE_OK)
-        status = gn_run_config_new(ctx, &file, &flags, config);
-    gn_settings_free(&file);
-    gn_settings_free(&flags);
-    gn_arena_close(arena);
-    return status;
+    GN_LOCAL(gn_settings) file = {.arena = arena}, flags = {.arena = arena};
+    GN_TRY(gn_settings_parse(ctx, yaml, strlen(yaml), "a trial", &file));
+    if (out)
+        GN_TRY(gn_settings_add(ctx, &flags, "out", &out, 1, false, 0));
+    if (cache)
+        GN_TRY(gn_settings_add(ctx, &flags, "cache", &cache, 1, false, 0));
+    return gn_run_config_new(ctx, &file, &flags, config);
 }
 
 static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path, const char *cache,
                           json_t **results)
 {
-    gn_run_config *config;
+    GN_LOCAL(gn_run_config) *config = NULL;
     gn_folder_remove(path, RUN_LEVELS); /* of a process that was killed before it had config.yaml */
     GN_TRY(gn_trial_config(ctx, yaml, path, cache, &config));
-    gerne_status status = gn_train(ctx, config, NULL, results);
-    gn_run_config_close(config);
-    return status;
+    return gn_train(ctx, config, NULL, results);
 }
 
 static gerne_status start_or_resume(gerne_ctx *ctx, const gn_claim *claim, const char *path,
@@ -243,16 +221,12 @@ gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir, con
 static gerne_status run_trial(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
                               const char *cache, json_t **results)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     const char *path = NULL, *config_path = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = gn_trial_path(ctx, arena, dir, claim->id, "", &path);
-    if (status == GERNE_OK)
-        status = gn_trial_path(ctx, arena, dir, claim->id, "config.yaml", &config_path);
-    if (status == GERNE_OK)
-        status = start_or_resume(ctx, claim, path, config_path, cache, results);
-    gn_arena_close(arena);
-    return status;
+    GN_TRY(gn_trial_path(ctx, arena, dir, claim->id, "", &path));
+    GN_TRY(gn_trial_path(ctx, arena, dir, claim->id, "config.yaml", &config_path));
+    return start_or_resume(ctx, claim, path, config_path, cache, results);
 }
 
 /* ---- the end of a trial ---- */

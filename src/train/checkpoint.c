@@ -55,26 +55,20 @@ static gerne_status put_all(gn_writer *writer, const gn_text *head,
 }
 
 gerne_status gn_checkpoint_write(gerne_ctx *ctx, const char *path,
-                                 const gn_checkpoint_blocks *blocks, json_t *head)
+                                 const gn_checkpoint_blocks *blocks, json_t *given)
 {
+    GN_LOCAL(json_t) *head = given;
     json_t *list = json_array();
     for (size_t i = 0; i < blocks->count; i++)
         json_array_append_new(
             list, json_pack("[s,I]", blocks->items[i].name, (json_int_t)blocks->items[i].size));
     json_object_set_new(head, "blocks", list);
-    gn_text text = {0};
-    gn_writer *writer = NULL;
-    gerne_status status = gn_json_print_line(ctx, head, &text);
-    json_decref(head);
-    if (status == GERNE_OK)
-        status = gn_write_open(ctx, path, &writer);
-    if (status == GERNE_OK)
-        status = put_all(writer, &text, blocks);
-    if (status == GERNE_OK)
-        status = gn_write_commit(&writer);
-    gn_write_abort(writer);
-    gn_text_free(&text);
-    return status;
+    GN_LOCAL(gn_text) text = {0};
+    GN_LOCAL(gn_writer) *writer = NULL;
+    GN_TRY(gn_json_print_line(ctx, head, &text));
+    GN_TRY(gn_write_open(ctx, path, &writer));
+    GN_TRY(put_all(writer, &text, blocks));
+    return gn_write_commit(&writer);
 }
 
 static gerne_status parse(gn_checkpoint *c, const char *path)

@@ -37,7 +37,8 @@ typedef struct gn_checkpoint gn_checkpoint;
 /* GERNE_EDATA when the file is not a whole checkpoint. */
 GERNE_CHECKED gerne_status gn_checkpoint_open(gerne_ctx *ctx, const char *path,
                                               gn_checkpoint **out);
-void gn_checkpoint_close(gn_checkpoint *checkpoint);               /* takes NULL */
+void gn_checkpoint_close(gn_checkpoint *checkpoint); /* takes NULL */
+GN_LOCAL_HANDLE(gn_checkpoint, gn_checkpoint_close)
 const json_t *gn_checkpoint_head(const gn_checkpoint *checkpoint); /* borrowed */
 
 /* Copies a block to bytes. A block that is not there leaves bytes alone (*found, which may be NULL,

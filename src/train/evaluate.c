@@ -232,7 +232,7 @@ static gerne_status tell_method(gn_trainer *t, const gn_metrics *m)
 {
     const gn_method *owner = t->run.stage->owner;
     size_t count = (size_t)m->classes * (size_t)m->attributes;
-    double *accuracies;
+    GN_FREED double *accuracies = NULL;
     if (!owner->evaluated)
         return GERNE_OK;
     bool known = t->run.known && t->input.data->attributes;
@@ -242,9 +242,7 @@ static gerne_status tell_method(gn_trainer *t, const gn_metrics *m)
     const gn_validated validated = {.accuracies = known ? accuracies : NULL,
                                     .attributes = (uint32_t)m->attributes,
                                     .step = t->at.step};
-    gerne_status status = owner->evaluated(&t->run, &validated);
-    gn_free(accuracies);
-    return status;
+    return owner->evaluated(&t->run, &validated);
 }
 
 /* One split: evaluated, logged, and weighed when it is the one that chooses. */

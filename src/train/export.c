@@ -141,19 +141,18 @@ static gerne_status write_safetensors(gerne_ctx *ctx, gn_network *network, const
 static gerne_status write_files(gerne_ctx *ctx, gn_network *network, const gn_model_card *given,
                                 const gn_export_options *options)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     gn_card_text text;
     gn_model_card card = *given;
     card.model = *gn_network_options(network); /* with the sizes that the weights have settled */
     card.shape = *gn_network_shape(network);
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = gn_model_card_text(ctx, arena, &card, &text);
-    if (status == GERNE_OK && options->onnx)
-        status = write_onnx(ctx, network, &card, &text, options);
-    if (status == GERNE_OK && options->safetensors)
-        status = write_safetensors(ctx, network, &text, options);
-    gn_arena_close(arena);
-    return status;
+    GN_TRY(gn_model_card_text(ctx, arena, &card, &text));
+    if (options->onnx)
+        GN_TRY(write_onnx(ctx, network, &card, &text, options));
+    if (options->safetensors)
+        GN_TRY(write_safetensors(ctx, network, &text, options));
+    return GERNE_OK;
 }
 
 gerne_status gn_export(gerne_ctx *ctx, gn_trained_model *model, const gn_export_options *options)

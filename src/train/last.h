@@ -11,6 +11,7 @@ typedef struct gn_last gn_last;
 GERNE_CHECKED gerne_status gn_last_open(gerne_ctx *ctx, const char *path, const gn_device *device,
                                         gn_last **out);
 void gn_last_close(gn_last *last); /* takes NULL */
+GN_LOCAL_HANDLE(gn_last, gn_last_close)
 
 /* Samples of a pass that the network has to be built for. */
 int64_t gn_last_batch(const gn_last *last);

@@ -197,14 +197,11 @@ gerne_status gn_model_file_save(gerne_ctx *ctx, const char *path, gn_network *ne
     if ((int64_t)card->classes != gn_network_classes(network))
         return gn_fail(ctx, GERNE_EINTERNAL, "the network has %lld classes, its description %u",
                        (long long)gn_network_classes(network), card->classes);
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     gn_card_text text;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = gn_model_card_text(ctx, arena, card, &text);
-    if (status == GERNE_OK)
-        status = gn_network_save(ctx, network, path, GN_WEIGHT_F32, text.items, text.count);
-    gn_arena_close(arena);
-    return status;
+    GN_TRY(gn_model_card_text(ctx, arena, card, &text));
+    return gn_network_save(ctx, network, path, GN_WEIGHT_F32, text.items, text.count);
 }
 
 /* ---- reading ---- */

@@ -168,22 +168,20 @@ static const char *value_of(const gn_settings *settings, const char *key)
 static gerne_status drop_other_method(gerne_ctx *ctx, const gn_config *config, const char *replaced,
                                       const gn_settings *file, gn_settings *out)
 {
-    gn_text dropped = {0};
+    GN_LOCAL(gn_text) dropped = {0};
     int count = 0;
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < file->count && status == GERNE_OK; i++) {
+    for (size_t i = 0; i < file->count; i++) {
         const gn_setting *s = &file->list[i];
         if (strncmp(s->key, "method.", 7) == 0 && !gn_config_knows(config, s->key))
-            status = gn_text_add(ctx, &dropped, "%s%s", count++ ? ", " : "", s->key);
+            GN_TRY(gn_text_add(ctx, &dropped, "%s%s", count++ ? ", " : "", s->key));
         else
-            status = gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line);
+            GN_TRY(gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line));
     }
-    if (status == GERNE_OK && count)
+    if (count)
         gn_log(ctx, GERNE_LOG_INFO,
                "the command line sets another %s: the file's %s %s not apply and %s ignored",
                replaced, dropped.bytes, count == 1 ? "does" : "do", count == 1 ? "is" : "are");
-    gn_text_free(&dropped);
-    return status;
+    return GERNE_OK;
 }
 
 /* An unknown key that other methods have: says whose it is instead of the nearest name. */
@@ -328,12 +326,9 @@ static gerne_status settle_plugin(gerne_ctx *ctx, gn_run_config *c, const char *
         gn_hint(ctx, "give the plug-in that it was made with, or start a new run without the key");
         return GERNE_EUSAGE;
     }
-    gn_settings own = {.arena = gn_config_arena(c->config)};
-    gerne_status status = gn_settings_add(ctx, &own, PLUGIN_KEY, &sha256, 1, false, 0);
-    if (status == GERNE_OK)
-        status = gn_config_apply(ctx, c->config, &own);
-    gn_settings_free(&own);
-    return status;
+    GN_LOCAL(gn_settings) own = {.arena = gn_config_arena(c->config)};
+    GN_TRY(gn_settings_add(ctx, &own, PLUGIN_KEY, &sha256, 1, false, 0));
+    return gn_config_apply(ctx, c->config, &own);
 }
 
 /* Its options join the section of the method. */

@@ -59,6 +59,7 @@ typedef struct gn_run_config {
 GERNE_CHECKED gerne_status gn_run_config_new(gerne_ctx *ctx, const gn_settings *file,
                                              const gn_settings *flags, gn_run_config **out);
 void gn_run_config_close(gn_run_config *config); /* takes NULL */
+GN_LOCAL_HANDLE(gn_run_config, gn_run_config_close)
 
 /* Adds all tables to a configuration, those of every method included: for help and manual. Their
  * values go to *target and to memory of the arena. */

@@ -112,14 +112,11 @@ void gn_record_close(gn_trainer *t)
 
 static gerne_status write_divergence(gn_trainer *t, const json_t *json)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     const char *path;
     GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
-    gerne_status status = gn_json_print(t->run.ctx, json, &text);
-    if (status == GERNE_OK)
-        status = gn_file_write(t->run.ctx, path, text.bytes, text.size);
-    gn_text_free(&text);
-    return status;
+    GN_TRY(gn_json_print(t->run.ctx, json, &text));
+    return gn_file_write(t->run.ctx, path, text.bytes, text.size);
 }
 
 void gn_record_divergence(gn_trainer *t)

@@ -55,16 +55,13 @@ static gerne_status add_lines(gn_trainer *t, const gn_predictions *p, gn_text *o
 
 static gerne_status write_predictions(gn_trainer *t, const gn_predictions *p)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     const char *path;
     if (!gn_ranks_first(t->run.ctx))
         return GERNE_OK;
     GN_TRY(gn_path_of(t, "predictions.csv", &path));
-    gerne_status status = add_lines(t, p, &text);
-    if (status == GERNE_OK)
-        status = gn_file_write(t->run.ctx, path, text.bytes, text.size);
-    gn_text_free(&text);
-    return status;
+    GN_TRY(add_lines(t, p, &text));
+    return gn_file_write(t->run.ctx, path, text.bytes, text.size);
 }
 
 /* ---- results.json ---- */
@@ -183,16 +180,13 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
 
 static gerne_status write_json(gn_trainer *t, const json_t *json)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     const char *path;
     if (!gn_ranks_first(t->run.ctx))
         return GERNE_OK;
     GN_TRY(gn_path_of(t, "results.json", &path));
-    gerne_status status = gn_json_print(t->run.ctx, json, &text);
-    if (status == GERNE_OK)
-        status = gn_file_write(t->run.ctx, path, text.bytes, text.size);
-    gn_text_free(&text);
-    return status;
+    GN_TRY(gn_json_print(t->run.ctx, json, &text));
+    return gn_file_write(t->run.ctx, path, text.bytes, text.size);
 }
 
 /* ---- for people ---- */

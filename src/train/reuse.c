@@ -81,21 +81,18 @@ static gerne_status cache_path(gn_trainer *t, const char **folder, const char **
 
 static gerne_status take_from(gn_trainer *t, const char *path, gn_table *table)
 {
-    gn_checkpoint *kept;
+    GN_LOCAL(gn_checkpoint) *kept = NULL;
     bool found = false;
     GN_TRY(gn_checkpoint_open(t->run.ctx, path, &kept));
     const char *data =
         json_string_value(json_object_get(gn_checkpoint_head(kept), "data_fingerprint"));
-    gerne_status status = GERNE_OK;
     if (!data || strcmp(data, t->input.fingerprint) != 0)
-        status = gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was trained on other data", path);
-    if (status == GERNE_OK)
-        status = gn_checkpoint_take(kept, table->name, table->values, table->count * sizeof(float),
-                                    &found);
-    if (status == GERNE_OK && !found)
-        status = gn_fail(t->run.ctx, GERNE_EDATA, "%s has no %s", path, table->name);
-    gn_checkpoint_close(kept);
-    return status;
+        return gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was trained on other data", path);
+    GN_TRY(
+        gn_checkpoint_take(kept, table->name, table->values, table->count * sizeof(float), &found));
+    if (!found)
+        return gn_fail(t->run.ctx, GERNE_EDATA, "%s has no %s", path, table->name);
+    return GERNE_OK;
 }
 
 /* A run directory holds the same file under the table's name. */

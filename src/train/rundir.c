@@ -64,7 +64,7 @@ void gn_rundir_unlock(int lock)
 gerne_status gn_rundir_start(gn_trainer *t)
 {
     gerne_ctx *ctx = t->run.ctx;
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     const char *path;
     t->directory.made = !gn_path_exists(t->directory.path);
     GN_TRY(gn_make_directory(ctx, t->directory.path));
@@ -74,11 +74,8 @@ gerne_status gn_rundir_start(gn_trainer *t)
     t->directory.fresh = true;
     gn_path_sweep(t->directory.path);
     GN_TRY(gn_path_of(t, "config.yaml", &path));
-    gerne_status status = gn_config_print(ctx, t->config->config, 0, &text);
-    if (status == GERNE_OK)
-        status = gn_file_write(ctx, path, text.bytes, text.size);
-    gn_text_free(&text);
-    return status;
+    GN_TRY(gn_config_print(ctx, t->config->config, 0, &text));
+    return gn_file_write(ctx, path, text.bytes, text.size);
 }
 
 /* A file system of the network may be some moments late. */
@@ -203,23 +200,16 @@ gerne_status gn_rundir_settings(gerne_ctx *ctx, const char *directory, gn_settin
 static gerne_status read_config(gerne_ctx *ctx, gn_arena *arena, const char *directory,
                                 gn_run_config **out)
 {
-    gn_settings file = {.arena = arena}, flags = {.arena = arena};
-    gerne_status status = gn_rundir_settings(ctx, directory, &file);
-    if (status == GERNE_OK)
-        status = gn_settings_add(ctx, &flags, "out", &directory, 1, false, 0);
-    if (status == GERNE_OK)
-        status = gn_run_config_new(ctx, &file, &flags, out);
-    gn_settings_free(&file);
-    gn_settings_free(&flags);
-    return status;
+    GN_LOCAL(gn_settings) file = {.arena = arena}, flags = {.arena = arena};
+    GN_TRY(gn_rundir_settings(ctx, directory, &file));
+    GN_TRY(gn_settings_add(ctx, &flags, "out", &directory, 1, false, 0));
+    return gn_run_config_new(ctx, &file, &flags, out);
 }
 
 gerne_status gn_run_config_of(gerne_ctx *ctx, const char *directory, gn_run_config **out)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     *out = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = read_config(ctx, arena, directory, out);
-    gn_arena_close(arena);
-    return status;
+    return read_config(ctx, arena, directory, out);
 }

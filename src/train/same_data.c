@@ -21,15 +21,12 @@ static void take_fingerprint(const json_t *json, char hex[GN_SHA256_HEX])
 
 static gerne_status recorded_in_results(gerne_ctx *ctx, const char *path, char hex[GN_SHA256_HEX])
 {
-    gn_text text = {0};
-    json_t *json = NULL;
-    gerne_status status = gn_file_read(ctx, path, RESULTS_LIMIT, &text);
-    if (status == GERNE_OK)
-        status = gn_json_parse(ctx, text.bytes, text.size, path, &json);
+    GN_LOCAL(gn_text) text = {0};
+    GN_LOCAL(json_t) *json = NULL;
+    GN_TRY(gn_file_read(ctx, path, RESULTS_LIMIT, &text));
+    GN_TRY(gn_json_parse(ctx, text.bytes, text.size, path, &json));
     take_fingerprint(json, hex);
-    json_decref(json);
-    gn_text_free(&text);
-    return status;
+    return GERNE_OK;
 }
 
 static gerne_status recorded_in_checkpoint(gerne_ctx *ctx, const char *path,
@@ -60,33 +57,26 @@ static gerne_status digest_now(gerne_ctx *ctx, gn_arena *arena, const gn_trained
                                char hex[GN_SHA256_HEX])
 {
     gn_data_options data = options->data;
-    gn_dataset *dataset;
+    GN_LOCAL(gn_dataset) *dataset = NULL;
     data.vocab = options->model.vocab;
     GN_TRY(gn_cache_folder(ctx, arena, options->cache, &data.cache));
     GN_TRY(gn_dataset_open(ctx, &data, &dataset));
     dataset->read_once = true;
-    gerne_status status = gn_dataset_prepare(ctx, dataset, READERS);
-    if (status == GERNE_OK)
-        status = gn_dataset_fingerprint(ctx, dataset, hex);
-    gn_dataset_close(dataset);
-    return status;
+    GN_TRY(gn_dataset_prepare(ctx, dataset, READERS));
+    return gn_dataset_fingerprint(ctx, dataset, hex);
 }
 
 /* Of the run's keys those of the data are enough: its method may be a plug-in that is not here. */
 static gerne_status present(gerne_ctx *ctx, gn_arena *arena, const char *run,
                             char hex[GN_SHA256_HEX])
 {
-    gn_config *config;
+    GN_LOCAL(gn_config) *config = NULL;
     gn_trained_options options = {0};
     GN_TRY(gn_config_new(ctx, &config));
     const gn_settings no_flags = {.arena = gn_config_arena(config)};
-    gerne_status status = gn_trained_options_add(ctx, config, &options);
-    if (status == GERNE_OK)
-        status = gn_trained_options_resolve(ctx, config, run, &no_flags, &options);
-    if (status == GERNE_OK)
-        status = digest_now(ctx, arena, &options, hex);
-    gn_config_close(config);
-    return status;
+    GN_TRY(gn_trained_options_add(ctx, config, &options));
+    GN_TRY(gn_trained_options_resolve(ctx, config, run, &no_flags, &options));
+    return digest_now(ctx, arena, &options, hex);
 }
 
 static gerne_status check(gerne_ctx *ctx, gn_arena *arena, const char *run, const char *flag)
@@ -106,9 +96,7 @@ static gerne_status check(gerne_ctx *ctx, gn_arena *arena, const char *run, cons
 
 gerne_status gn_same_data_check(gerne_ctx *ctx, const char *run, const char *flag)
 {
-    gn_arena *arena;
+    GN_LOCAL(gn_arena) *arena = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
-    gerne_status status = check(ctx, arena, run, flag);
-    gn_arena_close(arena);
-    return status;
+    return check(ctx, arena, run, flag);
 }

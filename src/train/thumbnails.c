@@ -72,16 +72,13 @@ static gerne_status write_picture(gerne_ctx *ctx, const gn_dataset *images, gn_s
                                   size_t row, int folder, const char *path)
 {
     uint8_t *pixels;
-    gn_text bytes = {0};
+    GN_LOCAL(gn_text) bytes = {0};
     GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_D, images->dimension, &pixels));
     GN_TRY(images->source->load(ctx, images->source, scratch, row, pixels, NULL));
     gn_image image = {images->height, images->width, pixels};
     GN_TRY(shrink(ctx, scratch, &image));
-    gerne_status status = gn_png_encode(ctx, &image, &bytes);
-    if (status == GERNE_OK)
-        status = gn_file_write_in(ctx, folder, path, bytes.bytes, bytes.size);
-    gn_text_free(&bytes);
-    return status;
+    GN_TRY(gn_png_encode(ctx, &image, &bytes));
+    return gn_file_write_in(ctx, folder, path, bytes.bytes, bytes.size);
 }
 
 /* The folder of the mistakes, without half-written files. */
@@ -184,30 +181,27 @@ static gerne_status write_texts(gn_trainer *t, const gn_dataset *texts, const gn
 static gerne_status with_samples(gn_trainer *t, const gn_predictions *p, const mistake *list,
                                  size_t count)
 {
-    gn_dataset *opened = NULL;
+    GN_LOCAL(gn_dataset) *opened = NULL;
     const gn_dataset *images = t->input.data;
     if (t->input.frozen) {
         GN_TRY(gn_dataset_open(t->run.ctx, &t->config->data, &opened));
         images = opened;
     }
-    gerne_status status = GERNE_OK;
     if (images->field == GN_PIXELS && images->source)
-        status = write_pictures(t, images, p, list, count);
+        GN_TRY(write_pictures(t, images, p, list, count));
     else if (images->field == GN_TOKENS)
-        status = write_texts(t, images, p, list, count);
-    gn_dataset_close(opened);
-    return status;
+        GN_TRY(write_texts(t, images, p, list, count));
+    return GERNE_OK;
 }
 
 static gerne_status write_all(gn_trainer *t, const gn_predictions *p, int32_t group)
 {
-    mistake *list;
+    GN_FREED mistake *list = NULL;
     size_t count;
-    gerne_status status = find_mistakes(t, p, group, &list, &count);
-    if (status == GERNE_OK && count)
-        status = with_samples(t, p, list, count < PICTURES ? count : PICTURES);
-    gn_free(list);
-    return status;
+    GN_TRY(find_mistakes(t, p, group, &list, &count));
+    if (count)
+        GN_TRY(with_samples(t, p, list, count < PICTURES ? count : PICTURES));
+    return GERNE_OK;
 }
 
 void gn_save_thumbnails(gn_trainer *t, const gn_predictions *predictions, int32_t group)

@@ -267,19 +267,15 @@ static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
 gerne_status gn_train_resume_as(gerne_ctx *ctx, const gn_run_config *config, gn_text *report,
                                 json_t **results)
 {
-    gn_trainer *t;
+    GN_LOCAL(gn_trainer) *t = NULL;
     GN_TRY(gn_trainer_new(ctx, config, &t));
-    gerne_status status = resume(t, report, results);
-    gn_trainer_close(t);
-    return status;
+    return resume(t, report, results);
 }
 
 gerne_status gn_train_resume(gerne_ctx *ctx, const char *directory, gn_text *report,
                              json_t **results)
 {
-    gn_run_config *config;
+    GN_LOCAL(gn_run_config) *config = NULL;
     GN_TRY(gn_run_config_of(ctx, directory, &config));
-    gerne_status status = gn_train_resume_as(ctx, config, report, results);
-    gn_run_config_close(config);
-    return status;
+    return gn_train_resume_as(ctx, config, report, results);
 }

@@ -323,16 +323,14 @@ static gerne_status last_network(gerne_ctx *ctx, const gn_trained_model *model, 
 gerne_status gn_trained_model_network(gerne_ctx *ctx, const gn_trained_model *model,
                                       gn_device *device, gn_network **out)
 {
-    gn_last *last;
+    GN_LOCAL(gn_last) *last = NULL;
     *out = NULL;
     if (model->options->checkpoint != GN_CHECKPOINT_LAST)
         return gn_model_file_network(ctx, model->file, device,
                                      gn_inference_batch(&gn_trained_model_card(model)->shape), out);
     GN_TRY(check_whole(ctx, model));
     GN_TRY(gn_last_open(ctx, model->checkpoint, device, &last));
-    gerne_status status = last_network(ctx, model, device, last, out);
-    gn_last_close(last);
-    return status;
+    return last_network(ctx, model, device, last, out);
 }
 
 /* Samples that run at once: few samples do not pay for a whole batch. */

@@ -136,20 +136,16 @@ static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run
                               const gn_settings *flags, gn_trained_options *options)
 {
     gn_arena *arena = gn_config_arena(config);
-    gn_settings all = {.arena = arena}, kept = {.arena = arena};
-    gerne_status status = gn_rundir_settings(ctx, run, &all);
+    GN_LOCAL(gn_settings) all = {.arena = arena}, kept = {.arena = arena};
+    GN_TRY(gn_rundir_settings(ctx, run, &all));
     kept.source = all.source;
     find_frozen(&all, flags, options);
-    for (size_t i = 0; status == GERNE_OK && i < all.count; i++) {
+    for (size_t i = 0; i < all.count; i++) {
         const gn_setting *s = &all.list[i];
         if (applies(flags, s->key) && gn_config_knows(config, s->key))
-            status = gn_settings_add(ctx, &kept, s->key, s->items, s->count, s->is_list, s->line);
+            GN_TRY(gn_settings_add(ctx, &kept, s->key, s->items, s->count, s->is_list, s->line));
     }
-    if (status == GERNE_OK)
-        status = gn_config_apply(ctx, config, &kept);
-    gn_settings_free(&all);
-    gn_settings_free(&kept);
-    return status;
+    return gn_config_apply(ctx, config, &kept);
 }
 
 gerne_status gn_trained_options_resolve(gerne_ctx *ctx, gn_config *config, const char *path,

@@ -166,6 +166,7 @@ typedef struct gn_trainer {
 GERNE_CHECKED gerne_status gn_trainer_new(gerne_ctx *ctx, const gn_run_config *config,
                                           gn_trainer **out);
 void gn_trainer_close(gn_trainer *t); /* takes NULL */
+GN_LOCAL_HANDLE(gn_trainer, gn_trainer_close)
 
 /* settle.c: data, groups, sizes, and everything that can be refused before anything is written. */
 GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);

@@ -185,17 +185,15 @@ static gerne_status print_failures(gn_tuner *t, const gn_trial_list *list, gn_te
 static gerne_status add_caveats(gn_tuner *t, const gn_ranking *ranking, const char *prefix,
                                 gn_text *out)
 {
-    gn_text text = {0};
-    gerne_status status = gn_ranking_describe_ties(t->ctx, ranking, &text);
-    if (status == GERNE_OK && text.size)
-        status = gn_text_add(t->ctx, out, "%s%s\n", prefix, text.bytes);
+    GN_LOCAL(gn_text) text = {0};
+    GN_TRY(gn_ranking_describe_ties(t->ctx, ranking, &text));
+    if (text.size)
+        GN_TRY(gn_text_add(t->ctx, out, "%s%s\n", prefix, text.bytes));
     gn_text_clear(&text);
-    if (status == GERNE_OK)
-        status = gn_ranked_describe_warnings(t->ctx, &ranking->items[0], &text);
-    if (status == GERNE_OK && text.size)
-        status = gn_text_add(t->ctx, out, "%swarning about rank 1: %s\n", prefix, text.bytes);
-    gn_text_free(&text);
-    return status;
+    GN_TRY(gn_ranked_describe_warnings(t->ctx, &ranking->items[0], &text));
+    if (text.size)
+        GN_TRY(gn_text_add(t->ctx, out, "%swarning about rank 1: %s\n", prefix, text.bytes));
+    return GERNE_OK;
 }
 
 static gerne_status print_report(gn_tuner *t, const gn_trial_list *list, const gn_ranking *ranking,
@@ -249,14 +247,11 @@ static gerne_status best_text(gn_tuner *t, const gn_ranking *ranking, gn_text *o
 
 static gerne_status write_best(gn_tuner *t, const gn_ranking *ranking)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     const char *path;
     GN_TRY(gn_path_join(t->ctx, t->arena, t->request->dir, "best.yaml", &path));
-    gerne_status status = best_text(t, ranking, &text);
-    if (status == GERNE_OK)
-        status = gn_file_write(t->ctx, path, text.bytes, text.size);
-    gn_text_free(&text);
-    return status;
+    GN_TRY(best_text(t, ranking, &text));
+    return gn_file_write(t->ctx, path, text.bytes, text.size);
 }
 
 /* ---- study.json ---- */
@@ -278,12 +273,11 @@ static size_t other_data(const gn_trial_list *list)
 
 static gerne_status note_ties(gn_tuner *t, const gn_ranking *ranking, json_t *notes)
 {
-    gn_text text = {0};
-    gerne_status status = gn_ranking_describe_ties(t->ctx, ranking, &text);
-    if (status == GERNE_OK && text.size)
-        status = gn_study_note(t->ctx, notes, "%s", text.bytes);
-    gn_text_free(&text);
-    return status;
+    GN_LOCAL(gn_text) text = {0};
+    GN_TRY(gn_ranking_describe_ties(t->ctx, ranking, &text));
+    if (text.size)
+        GN_TRY(gn_study_note(t->ctx, notes, "%s", text.bytes));
+    return GERNE_OK;
 }
 
 static gerne_status add_notes(gn_tuner *t, const gn_trial_list *list, const gn_ranking *ranking,

@@ -73,32 +73,27 @@ static gerne_status add_trials(gn_tuner *t, const gn_settings *point, gn_trial *
 {
     char text[32];
     const char *value = text, *key = budget_of(t, t->rung, text);
-    gn_settings changes = {.arena = t->arena};
-    gerne_status status = gn_settings_pick(t->ctx, point, key, false, &changes);
-    if (status == GERNE_OK && t->request->options.strategy == GN_HALVING)
-        status = gn_settings_add(t->ctx, &changes, key, &value, 1, false, 0);
-    for (int64_t s = 0; s < rung_seeds(t, t->rung) && status == GERNE_OK; s++) {
+    GN_LOCAL(gn_settings) changes = {.arena = t->arena};
+    GN_TRY(gn_settings_pick(t->ctx, point, key, false, &changes));
+    if (t->request->options.strategy == GN_HALVING)
+        GN_TRY(gn_settings_add(t->ctx, &changes, key, &value, 1, false, 0));
+    for (int64_t s = 0; s < rung_seeds(t, t->rung); s++) {
         gn_trial *trial = &trials[(*count)++];
         *trial = (gn_trial){.tag = "", .seed = t->request->first_seed + s, .level = t->rung};
-        status = gn_trial_make(t->ctx, t->arena, t->request->base, &changes, trial);
+        GN_TRY(gn_trial_make(t->ctx, t->arena, t->request->base, &changes, trial));
     }
-    gn_settings_free(&changes);
-    return status;
+    return GERNE_OK;
 }
 
 static gerne_status plan_rung(gn_tuner *t, const gn_settings *points, size_t count)
 {
-    gn_trial *trials;
+    GN_FREED gn_trial *trials = NULL;
     size_t made = 0;
     GN_TRY(gn_alloc(t->ctx, count * (size_t)rung_seeds(t, t->rung), sizeof *trials, "trials",
                     &trials));
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < count && status == GERNE_OK; i++)
-        status = add_trials(t, &points[i], trials, &made);
-    if (status == GERNE_OK)
-        status = gn_ledger_plan(t->ledger, trials, made);
-    gn_free(trials);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        GN_TRY(add_trials(t, &points[i], trials, &made));
+    return gn_ledger_plan(t->ledger, trials, made);
 }
 
 gerne_status gn_tune_plan(gn_tuner *t)

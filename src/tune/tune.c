@@ -58,20 +58,13 @@ static gerne_status describe_data(gn_tuner *t, gn_text *out)
 
 static gerne_status open_ledger(gn_tuner *t)
 {
-    gn_text text = {0};
-    gerne_status status = gn_text_add(t->ctx, &text, "gerne: %s\n", gerne_version());
-    if (status == GERNE_OK)
-        status = gn_base_describe(t->ctx, t->request->base, &text);
-    if (status == GERNE_OK)
-        status = gn_space_describe(t->ctx, &t->space, &text);
-    if (status == GERNE_OK)
-        status = describe_options(t, &text);
-    if (status == GERNE_OK)
-        status = describe_data(t, &text);
-    if (status == GERNE_OK)
-        status = gn_ledger_open(t->ctx, t->request->dir, "tune", text.bytes, &t->ledger);
-    gn_text_free(&text);
-    return status;
+    GN_LOCAL(gn_text) text = {0};
+    GN_TRY(gn_text_add(t->ctx, &text, "gerne: %s\n", gerne_version()));
+    GN_TRY(gn_base_describe(t->ctx, t->request->base, &text));
+    GN_TRY(gn_space_describe(t->ctx, &t->space, &text));
+    GN_TRY(describe_options(t, &text));
+    GN_TRY(describe_data(t, &text));
+    return gn_ledger_open(t->ctx, t->request->dir, "tune", text.bytes, &t->ledger);
 }
 
 /* ---- from beginning to end ---- */
