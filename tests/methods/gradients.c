@@ -162,7 +162,7 @@ static gerne_status checked(pass_fn *real, gn_run *run, int i, gn_minibatch *bat
     if (!checking)
         return real(run, i, batch, loss, accumulate);
     gn_network *network = gn_run_network(run, i);
-    gn_block block = gn_store_block(gn_network_store(network));
+    gn_block block = gn_network_trained(network); /* a frozen body has no gradient */
     const objective o = {.run = run,
                          .network = network,
                          .batch = batch,
