@@ -16,7 +16,9 @@ def address(array: Optional[np.ndarray]) -> Optional[int]:
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
-    """Whatever numpy makes of it; rows of different lengths are refused."""
+    """Whatever numpy makes of it; rows of different lengths and masked values are refused."""
+    if np.ma.is_masked(values):
+        raise UsageError(f"{what} has masked values", "fill them, or leave these samples out")
     try:
         return np.asarray(values)
     except ValueError as error:
