@@ -5,6 +5,7 @@ from typing import Any, List
 
 import numpy as np
 
+from ._arrays import as_array
 from .errors import UsageError
 
 
@@ -60,7 +61,7 @@ def as_labels(values: Any, what: str) -> np.ndarray:
             if isinstance(value, (list, tuple, dict, set, np.ndarray)):
                 raise UsageError(f"{what}[{i}] is a {type(value).__name__}, expected one label")
             values[i] = value
-    array = np.asarray(values)
+    array = as_array(values, what)
     _check_vector(array, what)
     if array.dtype.kind == "O":
         array = _of_objects(array, what)
