@@ -25,6 +25,11 @@ def as_array(values: Any, what: str) -> np.ndarray:
         raise UsageError(f"{what} is not an array: {error}") from None
 
 
+def contiguous(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """As the library reads it: in C order, and aligned, which a view of a buffer may not be."""
+    return np.require(array, dtype=dtype, requirements=["C", "A", "E"])
+
+
 def as_numbers(values: Any, what: str, ndim: int, dtype: Any) -> np.ndarray:
     """A finite, C-contiguous array of a real type.
 
@@ -50,7 +55,7 @@ def as_numbers(values: Any, what: str, ndim: int, dtype: Any) -> np.ndarray:
     if 0 in array.shape:
         raise UsageError(f"{what} is empty: its shape is {array.shape}")
     with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=dtype)
+        array = contiguous(array, dtype)
     _check_finite(array, what)
     return array
 
