@@ -322,7 +322,7 @@ def report():
 class WrongCalls(unittest.TestCase):
     def test_each_raises_a_sentence(self):
         result = subprocess.run([sys.executable, "-B", __file__, "report"], capture_output=True,
-                                text=True, timeout=100)
+                                text=True, timeout=100 * support.PATIENCE)
         lines = [json.loads(line) for line in result.stdout.splitlines()]
         last = lines[-1] if lines else None
         self.assertEqual(result.returncode, 0, f"after {last}:\n{result.stderr[-2000:]}")
