@@ -16,11 +16,18 @@ def address(array: Optional[np.ndarray]) -> Optional[int]:
 
 
 def as_array(values: Any, what: str) -> np.ndarray:
-    """Whatever numpy makes of it; rows of different lengths are refused."""
+    """Whatever numpy makes of it; rows of different lengths and masked values are refused."""
+    if np.ma.is_masked(values):
+        raise UsageError(f"{what} has masked values", "fill them, or leave these samples out")
     try:
         return np.asarray(values)
     except ValueError as error:
         raise UsageError(f"{what} is not an array: {error}") from None
+
+
+def contiguous(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """As the library reads it: in C order, and aligned, which a view of a buffer may not be."""
+    return np.require(array, dtype=dtype, requirements=["C", "A", "E"])
 
 
 def as_numbers(values: Any, what: str, ndim: int, dtype: Any) -> np.ndarray:
@@ -48,7 +55,7 @@ def as_numbers(values: Any, what: str, ndim: int, dtype: Any) -> np.ndarray:
     if 0 in array.shape:
         raise UsageError(f"{what} is empty: its shape is {array.shape}")
     with np.errstate(over="ignore"):
-        array = np.ascontiguousarray(array, dtype=dtype)
+        array = contiguous(array, dtype)
     _check_finite(array, what)
     return array
 

@@ -168,12 +168,11 @@ class Handle:
         raise TypeError(f"a {self._kind} cannot be copied or pickled: it belongs to the library")
 
 
-def names_of(handle: Handle, count: str, name: str) -> List[str]:
-    """The names that gerne_NAME(handle, i) gives for i below gerne_COUNT(handle)."""
+def names_of(pointer: Optional[int], count: str, name: str) -> List[str]:
+    """The names that gerne_NAME(pointer, i) gives for i below gerne_COUNT(pointer)."""
     lib = library()
-    with handle.used() as pointer:
-        return [getattr(lib, name)(pointer, i).decode("utf-8", "replace")
-                for i in range(getattr(lib, count)(pointer))]
+    return [getattr(lib, name)(pointer, i).decode("utf-8", "replace")
+            for i in range(getattr(lib, count)(pointer))]
 
 
 @contextmanager

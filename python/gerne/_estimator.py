@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional
 
 import numpy as np
 
-from ._arrays import as_array
+from ._arrays import as_array, contiguous
 from ._labels import as_labels
 from ._library import load_openmp
 from .errors import UsageError
@@ -125,7 +125,7 @@ def check_matrix(X: Any, kind: str) -> np.ndarray:
     if array.dtype.kind not in "biuf":
         raise UsageError(f"X has dtype {array.dtype}, expected numbers")
     with np.errstate(over="ignore"):
-        matrix = np.ascontiguousarray(array, dtype=np.float32)
+        matrix = contiguous(array, np.float32)
         finite = bool(np.isfinite(matrix.sum())) or bool(np.isfinite(matrix).all())
     if not finite:
         word = "NaN" if np.isnan(matrix).any() else "infinity or a value too large for float32"

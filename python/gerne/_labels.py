@@ -5,6 +5,7 @@ from typing import Any, List
 
 import numpy as np
 
+from ._arrays import as_array, contiguous
 from .errors import UsageError
 
 
@@ -60,7 +61,7 @@ def as_labels(values: Any, what: str) -> np.ndarray:
             if isinstance(value, (list, tuple, dict, set, np.ndarray)):
                 raise UsageError(f"{what}[{i}] is a {type(value).__name__}, expected one label")
             values[i] = value
-    array = np.asarray(values)
+    array = as_array(values, what)
     _check_vector(array, what)
     if array.dtype.kind == "O":
         array = _of_objects(array, what)
@@ -97,17 +98,17 @@ class Labels:
             self._encode_as(array, as_labels(known, f"the list of labels of {what}"), what)
         elif array.dtype.kind in "iu" and self._has_no_gaps(array):
             self.values = np.arange(int(array.max()) + 1)
-            self.codes = np.ascontiguousarray(array, dtype=np.int32)
+            self.codes = contiguous(array, np.int32)
         else:
             self.values, codes = np.unique(array, return_inverse=True)
-            self.codes = np.ascontiguousarray(codes, dtype=np.int32)
+            self.codes = contiguous(codes, np.int32)
         self._set_names(what)
 
     @classmethod
     def of_codes(cls, codes: np.ndarray, values: np.ndarray, what: str) -> "Labels":
         """From codes 0..K-1 and the labels that they stand for."""
         labels = cls.__new__(cls)
-        labels.values, labels.codes = values, np.ascontiguousarray(codes, dtype=np.int32)
+        labels.values, labels.codes = values, contiguous(codes, np.int32)
         labels._set_names(what)
         return labels
 
@@ -138,7 +139,7 @@ class Labels:
             i = int(np.argmax(wrong))
             raise UsageError(f"{what}[{i}] is {array[i]!r}, which is not one of the labels "
                              + ", ".join(map(str, known.tolist()[:10])))
-        self.values, self.codes = known, np.ascontiguousarray(codes, dtype=np.int32)
+        self.values, self.codes = known, contiguous(codes, np.int32)
 
     def __len__(self) -> int:
         return len(self.codes)

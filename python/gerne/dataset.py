@@ -165,12 +165,14 @@ class Dataset(Handle):
     @property
     def class_names(self) -> List[str]:
         """Names of the classes in order; empty for unlabelled data."""
-        return names_of(self, "dataset_classes", "dataset_class_name")
+        with self.used() as pointer:
+            return names_of(pointer, "dataset_classes", "dataset_class_name")
 
     @property
     def attribute_names(self) -> List[str]:
         """Names of the attributes in order; empty if they are unknown."""
-        return names_of(self, "dataset_attributes", "dataset_attribute_name")
+        with self.used() as pointer:
+            return names_of(pointer, "dataset_attributes", "dataset_attribute_name")
 
     def _labels(self, function: str, dtype: Any) -> Optional[np.ndarray]:
         lib = library()

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
-from ._arrays import address, as_array, as_real, same_length, text_array
+from ._arrays import address, as_array, as_real, contiguous, same_length, text_array
 from ._calls import Handle, call_document, call_handle, call_json, context
 from ._labels import Labels
 from ._library import library
@@ -111,7 +111,7 @@ def as_counts(counts: Any, what: str = "counts") -> np.ndarray:
         raise UsageError(f"{what} has dtype {table.dtype}, expected whole numbers")
     if table.max(initial=0) > np.iinfo(np.int64).max:
         raise UsageError(f"{what} has a number that does not fit 64 bits")
-    return np.ascontiguousarray(table, dtype=np.int64)
+    return contiguous(table, np.int64)
 
 
 def as_groups(value: Any, a: Any = None) -> Groups:

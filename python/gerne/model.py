@@ -83,7 +83,8 @@ class Model(Handle):
     @property
     def class_names(self) -> List[str]:
         """Names of the classes, in the order of the probabilities."""
-        return names_of(self, "model_classes", "model_class_name")
+        with self.used() as pointer:
+            return names_of(pointer, "model_classes", "model_class_name")
 
     @property
     def classes(self) -> np.ndarray:
@@ -93,7 +94,8 @@ class Model(Handle):
     @property
     def attribute_names(self) -> List[str]:
         """Names of the attributes; empty if they are unknown."""
-        return names_of(self, "model_attributes", "model_attribute_name")
+        with self.used() as pointer:
+            return names_of(pointer, "model_attributes", "model_attribute_name")
 
     @property
     def metadata(self) -> Dict[str, str]:
@@ -113,15 +115,16 @@ class Model(Handle):
         with all_used(model=self, dataset=dataset) as used, fetching(dataset):
             ctx.check(interruptible(lambda: ctx.library.model_predict(
                 ctx.pointer, used["model"], used["dataset"], number, flags, ctypes.byref(out))))
+            names = names_of(used["model"], "model_classes", "model_class_name")
         try:
-            return self._copy(out, features)
+            return self._copy(out, labels_of_names(names), features)
         finally:
             ctx.library.predictions_close(out)
 
-    def _copy(self, out: ctypes.c_void_p, features: bool) -> Predictions:
+    @staticmethod
+    def _copy(out: ctypes.c_void_p, classes: np.ndarray, features: bool) -> Predictions:
         lib = library()
         n, k = lib.predictions_count(out), lib.predictions_classes(out)
-        classes = self.classes
         pred = copy_out(lib.predictions_pred(out), (n,), np.int32)
         width = lib.predictions_feature_count(out)
         return Predictions(

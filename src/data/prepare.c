@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "data/arrays.h"
 #include "data/corpus.h"
 
@@ -262,6 +263,19 @@ typedef struct column_sums {
     double *sums;
 } column_sums;
 
+GN_WIDE static void add_values(const float *restrict row, size_t count, double *restrict sums)
+{
+    for (size_t c = 0; c < count; c++)
+        sums[c] += (double)row[c];
+}
+
+GN_WIDE static void add_squares(const float *restrict row, const double *restrict mean,
+                                size_t count, double *restrict sums)
+{
+    for (size_t c = 0; c < count; c++)
+        sums[c] += ((double)row[c] - mean[c]) * ((double)row[c] - mean[c]);
+}
+
 static gerne_status sum_columns(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
 {
     (void)ctx;
@@ -271,15 +285,14 @@ static gerne_status sum_columns(gerne_ctx *ctx, void *user, gn_scratch *scratch,
     size_t start = index * COLUMNS_AT_ONCE;
     size_t count = block_end(dataset->dimension, COLUMNS_AT_ONCE, index) - start;
     double *sums = job->sums + start;
-    const double *mean = job->mean ? job->mean + start : NULL;
     for (size_t i = 0; i < dataset->n; i++) {
         if (dataset->split[i] != GN_TRAIN)
             continue;
         const float *row = gn_dataset_features(dataset, i) + start;
-        for (size_t c = 0; !mean && c < count; c++)
-            sums[c] += (double)row[c];
-        for (size_t c = 0; mean && c < count; c++)
-            sums[c] += ((double)row[c] - mean[c]) * ((double)row[c] - mean[c]);
+        if (job->mean)
+            add_squares(row, job->mean + start, count, sums);
+        else
+            add_values(row, count, sums);
     }
     return GERNE_OK;
 }

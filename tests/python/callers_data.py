@@ -178,6 +178,7 @@ class Layouts(unittest.TestCase):
 
     def test_labels_of_every_layout(self):
         for y in (Y.astype(">i4"), Y.astype(">i8"), np.repeat(Y, 2)[::2], Y[::-1][::-1],
+                  np.frombuffer(b"x" + Y.tobytes(), np.uint8)[1:].view(Y.dtype),
                   Y.astype(np.uint8), Y.astype(np.float16), Y.astype(bool)):
             self.assertEqual(gerne.Groups(y, A).counts.tolist(), gerne.Groups(Y, A).counts.tolist())
         text = np.array(["b", "a"])[Y].astype(">U1")

@@ -16,7 +16,7 @@ class Examples(unittest.TestCase):
     def run_example(self, name, *words, folder, path=support.PACKAGE):
         result = subprocess.run(
             [sys.executable, "-B", str(EXAMPLES / name), *words], capture_output=True, text=True,
-            timeout=100, cwd=folder, env={**os.environ, "PYTHONPATH": str(path)})
+            timeout=100 * support.PATIENCE, cwd=folder, env={**os.environ, "PYTHONPATH": str(path)})
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout
 

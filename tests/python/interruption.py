@@ -43,7 +43,7 @@ class Interruption(unittest.TestCase):
                                 env=environment)
 
     def finish(self, process):
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=120 * support.PATIENCE)
         self.assertEqual(process.returncode, 0, err)
         return out, err
 
@@ -68,7 +68,7 @@ class Interruption(unittest.TestCase):
     def test_signal_without_progress(self):
         """Nothing of Python runs in the training thread: the main thread waits for signals."""
         process = self.start("silent", "silent")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 60 * support.PATIENCE
         while not (self.root / "silent/log.jsonl").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

@@ -33,18 +33,18 @@ class Packaging(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.splitlines()
 
-    @unittest.skipUnless(support.has("pip") and support.has("setuptools"),
-                         "python3-pip or python3-setuptools is not installed")
-    def test_pip(self):
-        import shutil
-        source = self.root / "source"  # setuptools writes beside the sources
-        shutil.copytree(support.PACKAGE, source, ignore=shutil.ignore_patterns(
-            "__pycache__", "build", "*.egg-info"))
+    def pip(self, *words):
         result = subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--no-index", "--no-build-isolation",
-             "--no-deps", "--disable-pip-version-check", "--target", str(self.root / "site"),
-             str(source)], capture_output=True, text=True, timeout=100)
+            [sys.executable, "-m", "pip", "install", "--no-index", "--disable-pip-version-check",
+             "--no-deps", "--target", str(self.root / "site"), *words],
+            capture_output=True, text=True, timeout=100, env={**os.environ, "PIP_FIND_LINKS": ""})
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    @unittest.skipUnless(support.has("pip"), "python3-pip is not installed")
+    def test_pip(self):
+        before = sorted(support.PACKAGE.iterdir())
+        self.pip(str(support.PACKAGE))
+        self.assertEqual(sorted(support.PACKAGE.iterdir()), before, "pip wrote beside the sources")
         package = self.root / "site/gerne"
         self.assertTrue((package / "py.typed").exists())
         modules = {path.name for path in (support.PACKAGE / "gerne").glob("*.py")}
@@ -54,6 +54,22 @@ class Packaging(unittest.TestCase):
         version = (support.PACKAGE / "gerne/_version.py").read_text().split('"')[-2]
         self.assertEqual(lines[2], f"strongly biased {version}")
         self.assertEqual(len(list((self.root / "site").glob(f"gerne-{version}.dist-info"))), 1)
+
+    @unittest.skipUnless(support.has("pip"), "python3-pip is not installed")
+    def test_pip_of_an_archive(self):
+        """The source archive holds all that a wheel needs; both are reproducible."""
+        code = "import build_wheel, sys; print(build_wheel.%s(sys.argv[1]))"
+        made = [subprocess.run([sys.executable, "-B", "-c", code % hook, str(self.root)],
+                               cwd=support.PACKAGE, capture_output=True, text=True, check=True)
+                for hook in ("build_sdist", "build_wheel")]
+        archive, wheel = (self.root / result.stdout.strip() for result in made)
+        self.pip(str(archive))
+        self.assertEqual(self.use(self.root / "site")[1], str(self.root / "site/gerne"))
+        first = wheel.read_bytes()
+        os.utime(support.PACKAGE / "gerne/__init__.py")
+        subprocess.run([sys.executable, "-B", "-c", code % "build_wheel", str(self.root)],
+                       cwd=support.PACKAGE, capture_output=True, check=True)
+        self.assertEqual(wheel.read_bytes(), first)
 
     def test_make_install(self):
         prefix = self.root / "prefix"

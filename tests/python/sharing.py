@@ -85,6 +85,19 @@ class Sharing(unittest.TestCase):
             for result in results[1:]:
                 self.assertTrue(isinstance(result, np.ndarray) or "is closed" in result)
 
+    def test_a_call_outlives_close(self):
+        """What was begun before close ends well."""
+        model = gerne.load(self.directory)
+        expected = model.predict(self.x)
+
+        def fetch(i):
+            model.close()
+            return self.x[i]
+        data = gerne.Dataset.from_function(fetch, len(self.x), dimension=self.x.shape[1])
+        np.testing.assert_array_equal(model.predict(data), expected)
+        with self.assertRaisesRegex(gerne.UsageError, "Model is closed"):
+            model.predict(self.x)
+
     def test_groups_outlive_their_sampler(self):
         groups = gerne.Groups(self.y, self.a)
         sampler = gerne.Sampler(groups, per_group=5)

@@ -9,6 +9,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["GERNE_BUILD"])
 PACKAGE = SOURCE / "python"
 PROGRAM = BUILD / "gerne"
+PATIENCE = float(os.environ.get("GERNE_PATIENCE", "1"))  # under sanitizers
 
 os.environ["GERNE_LIBRARY"] = str(BUILD / "libgerne.so")
 sys.path.insert(0, str(PACKAGE))
@@ -36,13 +37,13 @@ def python(*words, **options):
     """Runs Python with the package in its path, and keeps what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(PACKAGE), **options.pop("env", {})}
     return subprocess.run([sys.executable, "-B", *map(str, words)], capture_output=True, text=True,
-                          timeout=300, env=environment, **options)
+                          timeout=300 * PATIENCE, env=environment, **options)
 
 
 def gerne(*words):
     """Runs the program and returns its standard output."""
     result = subprocess.run([str(PROGRAM), *map(str, words)], capture_output=True, text=True,
-                            timeout=300)
+                            timeout=300 * PATIENCE)
     assert result.returncode == 0, result.stderr
     return result.stdout
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 import support
 import numpy as np
@@ -25,7 +26,7 @@ NO_LABELS = [
     [None] * 40, [0, "a"] * 20, [1, None] * 20, [{}] * 40, [object()] * 40, [b"a"] * 40, [1j] * 40,
     [[]] * 40, np.zeros((40, 2), int), np.zeros(0, int), np.array(3),
     np.array(["2020-01-01"] * 40, dtype="datetime64[D]"), ["a\0b"] * 40, [2 ** 80] * 40,
-    [True, 1] * 20, lambda: 0,
+    [True, 1] * 20, lambda: 0, np.ma.masked_array(Y, mask=A),
 ]
 # Values that are no features.
 NO_FEATURES = [
@@ -33,7 +34,7 @@ NO_FEATURES = [
     [["a", "b", "c"]] * 40, [[None] * 3] * 40, [[1j] * 3] * 40, np.zeros(3), np.zeros((0, 3)),
     np.zeros((3, 0)), np.zeros((2, 3, 4)), np.full((40, 3), 1e300), np.array([{}] * 3, object),
     np.zeros((2, 4, 4, 1), np.uint8), np.zeros((2, 4, 4, 3)), np.zeros((2, 0, 4, 3), np.uint8),
-    [b"bytes"] * 3, [("a", "b"), "c"], ["a", 3], ["nul\0"],
+    [b"bytes"] * 3, [("a", "b"), "c"], ["a", 3], ["nul\0"], np.ma.masked_array(X, mask=X > 1),
 ]
 NO_NUMBERS = [None, "1", [1], {}, object(), 1j, True, NAN, INF]
 NO_COUNTS = [[], [[]], RAGGED, [[1.5, 2], [3, 4]], [["a"]], [[-1, 2], [3, 4]], [[0, 0], [1, 1]],
@@ -64,7 +65,12 @@ def newer(model, folder):
     def fit(**options):
         return gerne.Classifier("erm", threads=1, **options).fit(X, Y, groups=A)
 
+    table = folder + "/labels.csv"
+    Path(table).write_text("y,a\n0,0\n0,1\n1,1\n")
+
     return {
+        "audit_file": (gerne.audit_file, {"path": table, "y": "y", "a": "a", "split": "all",
+                                          "missing": "error"}),
         "pseudo_groups": (gerne.pseudo_groups, {"y": Y, "probabilities": scores, "t": 0.5}),
         "pseudo_quality": (gerne.pseudo_quality, {"y": Y, "probabilities": scores, "a": A,
                                                   "t": [0.5], "classes": [0, 1]}),
@@ -316,7 +322,7 @@ def report():
 class WrongCalls(unittest.TestCase):
     def test_each_raises_a_sentence(self):
         result = subprocess.run([sys.executable, "-B", __file__, "report"], capture_output=True,
-                                text=True, timeout=100)
+                                text=True, timeout=100 * support.PATIENCE)
         lines = [json.loads(line) for line in result.stdout.splitlines()]
         last = lines[-1] if lines else None
         self.assertEqual(result.returncode, 0, f"after {last}:\n{result.stderr[-2000:]}")
