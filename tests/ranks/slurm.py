@@ -74,7 +74,8 @@ class Slurm:
     def __init__(self, folder):
         self.folder = folder
         self.daemons = []
-        self.environment = {**launch.environment(), "SLURM_CONF": str(folder / "slurm.conf"),
+        # Nodes of one name would take each other's shared memory for their own: TCP, as between machines.
+        self.environment = {**launch.environment(), "SLURM_CONF": str(folder / "slurm.conf"), "OMPI_MCA_btl": "tcp,self",
                             "PATH": f"{launch.GERNE.resolve().parent}:{os.environ['PATH']}:/usr/sbin"}
 
     def call(self, *words, check=True):
