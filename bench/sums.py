@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What summing gradients over ranks costs: measured, as a model, and on paper for up to 1,000 ranks.
 
-usage: bench/sums.py BUILD [--step SECONDS] [--parameters N]
+usage: bench/sums.py BUILD [--step SECONDS] [--parameters N] [--rounds N]
 
 Measures sums of 4 KiB to 64 MiB with 2 to 8 ranks of this machine, through shared memory and, as root,
 over TCP between network namespaces. Needs an otherwise idle machine and Open MPI's mpirun.
@@ -32,6 +32,8 @@ sys.path.insert(0, str(TOP / "tests/ranks"))
 import hosts  # noqa: E402 lies beside the tests
 
 LEAST, MOST = 1 << 10, 1 << 24  # floats
+# Ranks that wait leave the cores to others: mpirun knows of too many only where it sees all in one machine.
+LENIENT = ["--mca", "mpi_yield_when_idle", "1"]
 FITTED, CHECKED = (2, 3, 4), (6, 8)
 ESTIMATED = (2, 8, 32, 128, 512, 1000)
 BUCKET, BUCKET_OF_RANK = 1 << 20, 1 << 14  # as in src/ranks/sums.c
@@ -89,19 +91,21 @@ def show(name, points, cores):
     return alpha, beta
 
 
-def measure_all(build, name, words_of):
+def measure_all(build, name, rounds, words_of):
+    """The least disturbed of some rounds: beside another process ranks that wait for each other crawl."""
     points = {}
-    for p in (*FITTED, *CHECKED):
-        for n, seconds in measure(build, p, words_of(p)).items():
-            points[n, p] = seconds
+    for _ in range(rounds):
+        for p in (*FITTED, *CHECKED):
+            for n, seconds in measure(build, p, words_of(p)).items():
+                points[n, p] = min(seconds, points.get((n, p), seconds))
     return show(name, points, os.cpu_count())
 
 
-def over_tcp(build):
+def over_tcp(build, rounds):
     """Two machines, whose ranks share them evenly; between two of one machine it is TCP, too."""
     with hosts.Hosts(2) as pair:
-        return measure_all(build, "TCP between two network namespaces",
-                           lambda p: [*pair.words((p + 1) // 2), "--map-by", "node"])
+        return measure_all(build, "TCP between two network namespaces", rounds,
+                           lambda p: [*pair.words((p + 1) // 2), "--map-by", "node", *LENIENT])
 
 
 def estimate(p, alpha, beta, step, parameters):
@@ -119,15 +123,17 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--step", type=float, default=1.0, help="seconds of a step of one rank (%(default)s)")
     parser.add_argument("--parameters", type=int, default=23528522, help="of the network (ResNet-50)")
+    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     build = given.build.resolve()
     networks = {}
-    networks["shared memory (measured)"] = measure_all(build, "shared memory", lambda p: ["--oversubscribe"])
+    networks["shared memory (measured)"] = measure_all(build, "shared memory", given.rounds,
+                                                       lambda p: ["--oversubscribe", *LENIENT])
     reason = hosts.missing()
     if reason:
         print(f"\nTCP was not measured: {reason}")
     else:
-        networks["TCP (measured)"] = over_tcp(build)
+        networks["TCP (measured)"] = over_tcp(build, given.rounds)
     for name, (alpha, rate) in NETWORKS.items():
         networks[f"{name} (assumed)"] = (alpha, 1 / rate)
     print(f"\n{given.parameters} parameters, {given.step:g} s a step: efficiency (sum, what of it is not hidden)")

@@ -15,7 +15,7 @@ import launch
 
 TOP = Path(__file__).resolve().parents[2]
 NODES = ("n1", "n2")
-STEPS = 2000
+STEPS = 200
 CONFIGURATION = """\
 data:
   format: features
@@ -27,8 +27,8 @@ train:
   per_group: 6
   lr: 0.05
   steps: {steps}
-  eval_every: 200
-  checkpoint_every: 100
+  eval_every: 50
+  checkpoint_every: 20
 """
 SLURM = """\
 ClusterName=gerne
@@ -74,8 +74,10 @@ class Slurm:
     def __init__(self, folder):
         self.folder = folder
         self.daemons = []
-        # Nodes of one name would take each other's shared memory for their own: TCP, as between machines.
-        self.environment = {**launch.environment(), "SLURM_CONF": str(folder / "slurm.conf"), "OMPI_MCA_btl": "tcp,self",
+        # Nodes of one name would take each other's shared memory for their own: TCP, as between machines. Ranks
+        # that wait leave the cores to the others, of which there are more than Slurm believes.
+        self.environment = {**launch.environment(), "SLURM_CONF": str(folder / "slurm.conf"),
+                            "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_mpi_yield_when_idle": "1",
                             "PATH": f"{launch.GERNE.resolve().parent}:{os.environ['PATH']}:/usr/sbin"}
 
     def call(self, *words, check=True):
