@@ -24,7 +24,7 @@ CASES = {
     "resnet18": (32, 224, 96, 4, ["--model.arch", "resnet18", "--model.stem", "cifar"]),
     "resnet50": (224, 32, 12, 3, ["--model.arch", "resnet50"]),
 }
-LAUNCH = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n"]
+LAUNCH = ["mpirun", "--bind-to", "core", "-n"]  # what Open MPI does by default
 
 
 def run(build, ranks, words, out):

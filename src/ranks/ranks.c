@@ -154,15 +154,20 @@ gerne_status gn_ranks_broadcast(gerne_ctx *ctx, void *bytes, size_t size)
 
 /* ---- sums ---- */
 
-gerne_status gn_ranks_sum_start(gerne_ctx *ctx, float *values, size_t count)
+static gerne_status start(gerne_ctx *ctx, float *values, size_t count, bool grow)
 {
-    gn_ranks *ranks = gn_ranks_of(ctx);
+    const gn_ranks *ranks = gn_ranks_of(ctx);
     if (!ranks)
         return GERNE_OK;
     GN_TRY(gn_ranks_sum_wait(ctx));
     GN_TRY(gn_sums_reserve(ctx, ranks->sums, count));
-    gn_sums_start(ranks->sums, values, count);
+    gn_sums_start(ranks->sums, values, count, grow);
     return GERNE_OK;
+}
+
+gerne_status gn_ranks_sum_start(gerne_ctx *ctx, float *values, size_t count)
+{
+    return start(ctx, values, count, true);
 }
 
 void gn_ranks_sum_ready(const gerne_ctx *ctx, const float *first)
@@ -187,8 +192,7 @@ void gn_ranks_sum_abandon(const gerne_ctx *ctx)
 
 gerne_status gn_ranks_sum(gerne_ctx *ctx, float *values, size_t count)
 {
-    GN_TRY(gn_ranks_sum_start(ctx, values, count));
-    gn_ranks_sum_ready(ctx, values);
+    GN_TRY(start(ctx, values, count, false));
     return gn_ranks_sum_wait(ctx);
 }
 

@@ -198,9 +198,9 @@ gerne_status gn_sums_reserve(gerne_ctx *ctx, gn_sums *s, size_t count)
     return GERNE_OK;
 }
 
-void gn_sums_start(gn_sums *s, float *values, size_t count)
+void gn_sums_start(gn_sums *s, float *values, size_t count, bool grow)
 {
-    bool on_thread = count >= WORTH_A_THREAD && has_thread(s);
+    bool on_thread = grow && count >= WORTH_A_THREAD && has_thread(s);
     pthread_mutex_lock(&s->lock);
     s->values = values;
     s->left = s->ready = count;

@@ -13,7 +13,8 @@ void gn_sums_close(gn_sums *sums); /* takes NULL */
 
 /* As gn_ranks_sum_start and its kind; false is a failed exchange. */
 GERNE_CHECKED gerne_status gn_sums_reserve(gerne_ctx *ctx, gn_sums *sums, size_t count);
-void gn_sums_start(gn_sums *sums, float *values, size_t count); /* reserved, none under way */
+/* Reserved, and none is under way. The values grow still, or all are final. */
+void gn_sums_start(gn_sums *sums, float *values, size_t count, bool grow);
 void gn_sums_ready(gn_sums *sums, const float *first);
 bool gn_sums_wait(gn_sums *sums);
 void gn_sums_abandon(gn_sums *sums);

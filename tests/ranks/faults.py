@@ -15,7 +15,8 @@ import launch
 
 KILLS = 4
 LIMIT = 10 * launch.PATIENCE  # seconds in which all ranks have to end
-MLP = ["--model.arch", "mlp", "--model.hidden", "64", "--train.per_group", "6", "--train.lr", "0.05", "--threads", "1",
+# Large enough for sums on a thread of their own.
+MLP = ["--model.arch", "mlp", "--model.hidden", "400,400", "--train.per_group", "6", "--train.lr", "0.05", "--threads", "1",
        "--quiet"]
 
 
@@ -164,6 +165,8 @@ class Faults(unittest.TestCase):
         self.refused("the ranks differ in the configuration", self.pair(words, [*words, "--seed", "1"]))
         other = ["2" if before == "--threads" else word for before, word in zip(["", *words], words)]
         self.refused("the ranks differ in the number of threads", self.pair(words, other))
+        slower = ["env", "ONEDNN_MAX_CPU_ISA=SSE41", *words]
+        self.refused("the ranks differ in the CPU's instruction set", self.pair(words, slower))
         self.data = launch.make_features(self.folder / "other.csv", 168)
         other = [launch.GERNE.resolve(), *self.words(out, "--train.steps", "5")]
         self.refused("the ranks differ in the data", self.pair(words, other))
