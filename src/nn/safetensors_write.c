@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_memory.h"
 #include "nn/weight_set.h"
 
 #include <stdlib.h>
@@ -93,6 +94,8 @@ static gerne_status make_header(gerne_ctx *ctx, gn_weight_type type, const gn_we
         status = add_tensor(ctx, header, type, &tensors[i], &offset);
     if (status == GERNE_OK)
         status = print_header(ctx, header, out);
+    else if (gn_json_memory_failed()) /* whatever it looked like */
+        status = no_json(ctx);
     json_decref(header);
     return status;
 }
