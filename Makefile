@@ -23,8 +23,8 @@ demo: deps all ## show what it does, on the embedded dataset
 test: deps all ## set up, build, and run the tests
 	@cd $(BUILD) && ctest -j $(JOBS) -LE nightly
 
-nightly: deps all ## the same, and the tests that take long
-	@cd $(BUILD) && ctest -j $(JOBS)
+nightly: deps ## all tests, sanitizers, valgrind, clang, torture: bounded at 80 minutes on two cores
+	@scripts/nightly
 
 quick: all ## run the quick tests
 	@cd $(BUILD) && ctest -j $(JOBS) -L quick
@@ -37,8 +37,8 @@ valgrind: ## run the quick tests under valgrind's memory checker
 	@$(MAKE) SAN=valgrind all
 	@cd build-valgrind && ctest -j $(JOBS) -L quick -LE script
 
-torture: all ## fail system calls once each, and kill at every write
-	@cmake --build $(BUILD) --target torture
+torture: all ## fail system calls, kill, cut the power (ALL=1: at every place, for hours)
+	@scripts/torture $(BUILD) $(if $(ALL),0)
 
 docs: all ## print docs/methods.md from the descriptors of the methods
 	@$(BUILD)/gerne methods --markdown > docs/methods.md

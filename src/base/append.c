@@ -48,6 +48,8 @@ gerne_status gn_append_open(gerne_ctx *ctx, const char *path, uint64_t keep, gn_
         memcpy(append->path, path, size);
         status = gn_folder_open_file(ctx, path, O_WRONLY, &append->fd);
     }
+    if (status == GERNE_OK && keep == 0)
+        status = gn_path_sync(ctx, path); /* it may be new */
     if (status == GERNE_OK)
         status = cut(append, keep);
     if (status == GERNE_OK)

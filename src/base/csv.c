@@ -217,17 +217,18 @@ static gerne_status skip_byte_order_mark(gn_csv *csv)
     return GERNE_OK;
 }
 
-/* Behind the quote that closes the one at the cursor, or the end. */
+/* Behind the quote that closes the one at the cursor, or the end, or a NUL, which no text has: a
+ * file of zeros can be larger than any disk. */
 static const unsigned char *skip_quoted(const unsigned char *at, const unsigned char *end)
 {
-    for (at++; at < end; at++) {
+    for (at++; at < end && *at != '\0'; at++) {
         if (*at != '"')
             continue;
         if (at + 1 == end || at[1] != '"')
             return at + 1;
         at++; /* a doubled quote stands for one */
     }
-    return end;
+    return at;
 }
 
 /* What the first row has most of outside of quotes; a comma when it has none. */
@@ -238,7 +239,7 @@ static char find_separator(const gn_csv *csv)
     const unsigned char *at = csv->at;
     while (at < csv->end && (*at == '\n' || *at == '\r'))
         at++;
-    for (bool starts = true; at < csv->end && *at != '\n' && *at != '\r';) {
+    for (bool starts = true; at < csv->end && *at != '\n' && *at != '\r' && *at != '\0';) {
         if (starts && *at == '"') {
             at = skip_quoted(at, csv->end);
             starts = false;

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
+
 gerne_status gn_file_open(gerne_ctx *ctx, const char *path, int *fd, size_t *size)
 {
     *size = 0;
@@ -64,7 +66,9 @@ gerne_status gn_file_read(gerne_ctx *ctx, const char *path, size_t limit, gn_tex
 
 static gerne_status make_one(gerne_ctx *ctx, const char *path)
 {
-    if (mkdir(path, 0777) == 0 || (errno == EEXIST && gn_is_directory(path)))
+    if (mkdir(path, 0777) == 0)
+        return gn_path_sync(ctx, path); /* or all that will be in it could be gone with it */
+    if (errno == EEXIST && gn_is_directory(path))
         return GERNE_OK;
     return gn_fail_errno(ctx, GERNE_EIO, "cannot make the directory '%s'", path);
 }

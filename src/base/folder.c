@@ -33,6 +33,26 @@ gerne_status gn_folder_of(gerne_ctx *ctx, const char *path, int *folder, const c
     return *folder >= 0 ? GERNE_OK : gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", path);
 }
 
+gerne_status gn_folder_sync(gerne_ctx *ctx, int folder, const char *path)
+{
+    if (fsync(folder) == 0 || errno == EINVAL) /* some file systems cannot */
+        return GERNE_OK;
+    return gn_fail_errno(ctx, GERNE_EIO, "cannot sync the directory of '%s'", path);
+}
+
+gerne_status gn_path_sync(gerne_ctx *ctx, const char *path)
+{
+    int folder;
+    const char *name;
+    gerne_status status = gn_folder_of(ctx, path, &folder, &name);
+    if (status == GERNE_EIO && errno == EACCES)
+        return GERNE_OK;
+    GN_TRY(status);
+    status = gn_folder_sync(ctx, folder, path);
+    close(folder);
+    return status;
+}
+
 gerne_status gn_folder_own(gerne_ctx *ctx, const char *path, int *folder)
 {
     int parent;
@@ -40,7 +60,9 @@ gerne_status gn_folder_own(gerne_ctx *ctx, const char *path, int *folder)
     *folder = -1;
     GN_TRY(gn_folder_of(ctx, path, &parent, &name));
     gerne_status status = GERNE_OK;
-    if (mkdirat(parent, name, 0777) != 0 && errno != EEXIST)
+    if (mkdirat(parent, name, 0777) == 0)
+        status = gn_folder_sync(ctx, parent, path);
+    else if (errno != EEXIST)
         status = gn_fail_errno(ctx, GERNE_EIO, "cannot make the directory '%s'", path);
     if (status == GERNE_OK) {
         *folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -86,6 +108,25 @@ gerne_status gn_path_check_file(gerne_ctx *ctx, const char *path)
     return status;
 }
 
+/* A second name is somebody else's hold on the contents: a file of theirs, or a copy by links that
+ * they believe to be safe. */
+static gerne_status check_names(gerne_ctx *ctx, const struct stat *info, const char *path)
+{
+    if (info->st_nlink <= 1)
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EIO, "cannot write '%s': the file has %llu names (hard links)", path,
+            (unsigned long long)info->st_nlink);
+    gn_hint(ctx, "make it a file of its own: copy it, and move the copy over it");
+    return GERNE_EIO;
+}
+
+gerne_status gn_path_check_own_file(gerne_ctx *ctx, const char *path)
+{
+    struct stat info;
+    GN_TRY(gn_path_check_file(ctx, path));
+    return lstat(path, &info) == 0 ? check_names(ctx, &info, path) : GERNE_OK;
+}
+
 gerne_status gn_folder_open_file(gerne_ctx *ctx, const char *path, int flags, int *file)
 {
     int folder;
@@ -101,6 +142,8 @@ gerne_status gn_folder_open_file(gerne_ctx *ctx, const char *path, int flags, in
             status = gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", path);
         else if (!S_ISREG(info.st_mode))
             status = gn_fail(ctx, GERNE_EIO, "'%s' is not a regular file", path);
+        else
+            status = check_names(ctx, &info, path);
     }
     close(folder);
     if (status != GERNE_OK && *file >= 0) {
@@ -165,7 +208,7 @@ gerne_status gn_path_move(gerne_ctx *ctx, const char *from, const char *to)
         return gn_fail(ctx, GERNE_EIO, "cannot move '%s': '%s' is there already", from, to);
     if (rename(from, to) != 0)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot rename '%s' to '%s'", from, to);
-    return GERNE_OK;
+    return gn_path_sync(ctx, to);
 }
 
 gerne_status gn_path_replace(gerne_ctx *ctx, const char *from, const char *path)
@@ -173,7 +216,7 @@ gerne_status gn_path_replace(gerne_ctx *ctx, const char *from, const char *path)
     GN_TRY(gn_path_check_file(ctx, path));
     if (rename(from, path) != 0)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot rename to '%s'", path);
-    return GERNE_OK;
+    return gn_path_sync(ctx, path);
 }
 
 enum { MERGE_LEVELS = 64 };

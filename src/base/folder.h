@@ -16,6 +16,12 @@ enum { GN_TEMPORARY_NAME = 256 };
 GERNE_CHECKED gerne_status gn_folder_of(gerne_ctx *ctx, const char *path, int *folder,
                                         const char **name);
 
+/* Waits until what was made, renamed or removed in the directory is on the disk. path is for the
+ * message. */
+GERNE_CHECKED gerne_status gn_folder_sync(gerne_ctx *ctx, int folder, const char *path);
+/* The same of the directory that holds path; one that may not be read promises nothing. */
+GERNE_CHECKED gerne_status gn_path_sync(gerne_ctx *ctx, const char *path);
+
 /* Opens a directory of ours, made if need be; its parent has to exist. GERNE_EIO when it is a link.
  * The caller closes it. */
 GERNE_CHECKED gerne_status gn_folder_own(gerne_ctx *ctx, const char *path, int *folder);
@@ -28,9 +34,11 @@ GERNE_CHECKED gerne_status gn_folder_check_file(gerne_ctx *ctx, int folder, cons
                                                 const char *path);
 /* The same of a path. */
 GERNE_CHECKED gerne_status gn_path_check_file(gerne_ctx *ctx, const char *path);
+/* And GERNE_EIO when the file has other names: for one that is changed in its place. */
+GERNE_CHECKED gerne_status gn_path_check_own_file(gerne_ctx *ctx, const char *path);
 
-/* Opens a regular file for writing, made if need be, never through a link; flags are added to
- * those of open. The caller closes it. */
+/* Opens a regular file for writing in its place, made if need be, never through a link and never
+ * one that has other names; flags are added to those of open. The caller closes it. */
 GERNE_CHECKED gerne_status gn_folder_open_file(gerne_ctx *ctx, const char *path, int flags,
                                                int *file);
 
@@ -44,10 +52,10 @@ void gn_folder_remove_empty(const char *path);
 /* Removes a file, or the link of that name, from an open directory; a missing one is fine. */
 void gn_folder_remove_file(int folder, const char *name);
 
-/* Renames; GERNE_EIO when to is there. */
+/* Renames, durably; GERNE_EIO when to is there. */
 GERNE_CHECKED gerne_status gn_path_move(gerne_ctx *ctx, const char *from, const char *to);
 
-/* Renames a file over path, which may be there as a regular file. */
+/* Renames a file over path, durably; path may be there as a regular file. */
 GERNE_CHECKED gerne_status gn_path_replace(gerne_ctx *ctx, const char *from, const char *path);
 
 /* Moves everything in from into to. Directories that are in both are merged, files replaced;

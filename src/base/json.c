@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/json_memory.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -85,10 +87,13 @@ static gerne_status print(gerne_ctx *ctx, const json_t *json, size_t flags, gn_t
 {
     sink s = {.ctx = ctx, .text = out};
     flags |= JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY;
-    if (json && json_dump_callback(json, take, &s, flags) == 0 && s.status == GERNE_OK)
-        return gn_text_add(ctx, out, "\n");
+    bool written = json && json_dump_callback(json, take, &s, flags) == 0;
+    if (gn_json_memory_failed() && s.status == GERNE_OK)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory for a JSON document");
     if (s.status != GERNE_OK)
         return s.status;
+    if (written)
+        return gn_text_add(ctx, out, "\n");
     return gn_fail(ctx, GERNE_EINTERNAL, "a JSON document could not be written");
 }
 
@@ -106,7 +111,10 @@ gerne_status gn_json_parse(gerne_ctx *ctx, const char *bytes, size_t size, const
                            json_t **out)
 {
     json_error_t error;
-    *out = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &error);
+    bool no_memory;
+    *out = gn_json_load(bytes, size, &error, &no_memory);
+    if (no_memory)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory to read %s", where);
     if (*out)
         return GERNE_OK;
     return gn_fail(ctx, GERNE_EDATA, "%s is not valid JSON (line %d, column %d: %s)", where,

@@ -1,7 +1,9 @@
 /* json.h - what jansson leaves to its callers: numbers that may be infinite, lists, printing.
  *
  * Functions that return a json_t give a new reference, or NULL without memory; jansson takes a NULL
- * value as a failure, so that it shows at the latest when the document is printed.
+ * value as a failure. Whoever builds a document need not look: where jansson ran out of memory
+ * since the last document of the thread was printed, printing is GERNE_ENOMEM, so that none lacks a
+ * part.
  */
 #ifndef GN_BASE_JSON_H
 #define GN_BASE_JSON_H

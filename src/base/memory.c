@@ -13,7 +13,7 @@ void gn_fail_allocation(long n)
     fail_countdown = n;
 }
 
-static bool allocation_must_fail(void)
+bool gn_allocation_fails(void)
 {
     return fail_countdown > 0 && --fail_countdown == 0;
 }
@@ -46,7 +46,7 @@ static void advise_large_pages(void *block, size_t count, size_t size)
 gerne_status gn_alloc(gerne_ctx *ctx, size_t count, size_t size, const char *what, void *out)
 {
     void *block = NULL;
-    if (!allocation_must_fail())
+    if (!gn_allocation_fails())
         block = calloc(count ? count : 1, size ? size : 1);
     advise_large_pages(block, count, size);
     memcpy(out, &block, sizeof block);
@@ -68,7 +68,7 @@ gerne_status gn_grow(gerne_ctx *ctx, void *array, size_t *capacity, size_t need,
     void *old;
     memcpy(&old, array, sizeof old);
     void *grown = NULL;
-    if (gn_multiply(wanted, size, &bytes) && !allocation_must_fail())
+    if (gn_multiply(wanted, size, &bytes) && !gn_allocation_fails())
         grown = realloc(old, bytes);
     if (!grown)
         return out_of_memory(ctx, wanted, size, what);
@@ -83,7 +83,7 @@ gerne_status gn_alloc_aligned(gerne_ctx *ctx, size_t count, size_t size, const c
     void *block = NULL;
     size_t bytes;
     if (gn_multiply(count ? count : 1, size, &bytes) && bytes <= SIZE_MAX - GN_ALIGNMENT &&
-        !allocation_must_fail()) {
+        !gn_allocation_fails()) {
         bytes = (bytes + GN_ALIGNMENT - 1) / GN_ALIGNMENT * GN_ALIGNMENT;
         block = aligned_alloc(GN_ALIGNMENT, bytes);
         if (block)

@@ -49,7 +49,9 @@ GERNE_CHECKED gerne_status gn_arena_copy_text(gerne_ctx *ctx, gn_arena *arena, c
 
 #pragma GCC visibility pop
 
-/* For tests: the n-th allocation from now fails (1 = the next); 0 switches it off. */
+/* For tests: the n-th allocation from now fails (1 = the next), jansson's too; 0 switches it off.
+ */
 void gn_fail_allocation(long n);
+bool gn_allocation_fails(void); /* whether this one does; asked once for each */
 
 #endif

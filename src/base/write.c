@@ -127,14 +127,6 @@ gerne_status gn_write(gn_writer *writer, const void *bytes, size_t size)
     return GERNE_OK;
 }
 
-/* The rename itself is durable only when the directory is. */
-static gerne_status sync_folder(const gn_writer *writer)
-{
-    if (fsync(writer->folder) == 0 || errno == EINVAL) /* some file systems cannot */
-        return GERNE_OK;
-    return gn_fail_errno(writer->ctx, GERNE_EIO, "cannot sync the directory of '%s'", writer->path);
-}
-
 /* Some file systems tell of a failed write only when a file is closed; ours stays open, because its
  * lock has to last until the rename. */
 static bool is_handed_over(int fd)
@@ -159,7 +151,8 @@ static gerne_status commit(gn_writer **handle, bool durable)
     writer->temporary[0] = '\0';
     gerne_status status = GERNE_OK;
     if (durable) {
-        status = sync_folder(writer);
+        /* The rename itself is durable only when the directory is. */
+        status = gn_folder_sync(ctx, writer->folder, writer->path);
         gn_folder_sweep(writer->folder, writer->name);
     }
     writer_free(writer);

@@ -31,16 +31,23 @@ static bool is_json_lines(const char *path)
     return dot && (strcmp(dot, ".jsonl") == 0 || strcmp(dot, ".ndjson") == 0);
 }
 
+/* A file of one line must not be pulled into memory. */
+enum { LINE_LIMIT = 1 << 26 };
+
 /* The next line that is not blank. */
 static gerne_status next_object(gn_record_file *t, json_t **out)
 {
     *out = NULL;
     while (t->at < t->map.size) {
         const char *start = (const char *)t->map.bytes + t->at;
-        const char *end = memchr(start, '\n', t->map.size - t->at);
-        size_t size = end ? (size_t)(end - start) : t->map.size - t->at, blanks = 0;
+        size_t left = t->map.size - t->at, most = left < LINE_LIMIT ? left : LINE_LIMIT;
+        const char *end = memchr(start, '\n', most);
+        size_t size = end ? (size_t)(end - start) : most, blanks = 0;
         t->at += size + 1;
         t->line++;
+        if (!end && most < left)
+            return gn_fail(t->ctx, GERNE_EDATA, "%s, line %zu: more than %d bytes", t->path,
+                           t->line, LINE_LIMIT);
         while (blanks < size && strchr(" \t\r", start[blanks]) && start[blanks])
             blanks++;
         if (blanks == size)

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_memory.h"
 #include "nn/weight_set.h"
 
 #include <stdlib.h>
@@ -86,10 +87,12 @@ static gerne_status make_header(gerne_ctx *ctx, gn_weight_type type, const gn_we
     if (!header)
         return no_json(ctx);
     size_t offset = 0;
-    GN_TRY(add_metadata(ctx, header, metadata, metadata_count));
-    for (size_t i = 0; i < count; i++)
-        GN_TRY(add_tensor(ctx, header, type, &tensors[i], &offset));
-    return print_header(ctx, header, out);
+    gerne_status status = add_metadata(ctx, header, metadata, metadata_count);
+    for (size_t i = 0; i < count && status == GERNE_OK; i++)
+        status = add_tensor(ctx, header, type, &tensors[i], &offset);
+    if (status == GERNE_OK)
+        return print_header(ctx, header, out);
+    return gn_json_memory_failed() ? no_json(ctx) : status; /* whatever it looked like */
 }
 
 static gerne_status write_all(gerne_ctx *ctx, gn_writer *writer, gn_weight_type type,

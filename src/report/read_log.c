@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "report/record.h"
 
 enum {
@@ -100,7 +101,12 @@ static gerne_status take_line(gn_run_record *run, const char *line, size_t size)
         size--;
     if (!size)
         return GERNE_OK;
-    GN_LOCAL(json_t) *event = size <= LINE_LIMIT ? json_loadb(line, size, 0, NULL) : NULL;
+    GN_LOCAL(json_t) *event = NULL;
+    gerne_status status = GERNE_OK;
+    if (size <= LINE_LIMIT)
+        status = gn_json_parse(run->ctx, line, size, "the log", &event);
+    if (status == GERNE_ENOMEM)
+        return status; /* anything else is a damaged line */
     if (!json_is_object(event)) {
         run->damaged_lines++;
         return GERNE_OK;

@@ -1,6 +1,12 @@
 #include "study/database.h"
 
-enum { BUSY_MILLISECONDS = 60000 };
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+enum { BUSY_MILLISECONDS = 60000, LONGEST_VALUE = 1 << 26 };
 
 gerne_status gn_database_fail(gn_database *database, int code)
 {
@@ -36,13 +42,65 @@ gerne_status gn_database_fail(gn_database *database, int code)
     }
 }
 
+/* A journal may end with the name of another file, which SQLite removes once the journal has been
+ * played back. Ours never do: a transaction of the ledger has one file. */
+static gerne_status check_journal(gerne_ctx *ctx, const char *path)
+{
+    static const unsigned char mark[8] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+    unsigned char end[sizeof mark];
+    gn_text journal = {0};
+    int file;
+    size_t size;
+    GN_TRY(gn_text_add(ctx, &journal, "%s-journal", path));
+    gerne_status status = GERNE_OK;
+    if (gn_path_exists(journal.bytes)) {
+        status = gn_file_open(ctx, journal.bytes, &file, &size);
+        if (status == GERNE_OK) {
+            bool names =
+                size >= sizeof end &&
+                pread(file, end, sizeof end, (off_t)(size - sizeof end)) == (ssize_t)sizeof end &&
+                memcmp(end, mark, sizeof end) == 0;
+            close(file);
+            if (names) {
+                status = gn_fail(ctx, GERNE_EDATA, "'%s' names another file, as none of ours does",
+                                 journal.bytes);
+                gn_hint(ctx, "SQLite would remove that file: do not use a study of unknown origin");
+            }
+        }
+    }
+    gn_text_free(&journal);
+    return status;
+}
+
+/* The file may be somebody else's: its schema is data. Triggers and views would be code. */
+static int distrust(sqlite3 *handle)
+{
+    static const struct {
+        int what, value;
+    } settings[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                    {SQLITE_DBCONFIG_ENABLE_VIEW, 0}};
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        int code = sqlite3_db_config(handle, settings[i].what, settings[i].value, NULL);
+        if (code != SQLITE_OK)
+            return code;
+    }
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
+    sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+    return SQLITE_OK;
+}
+
 gerne_status gn_database_open(gerne_ctx *ctx, const char *path, gn_database *out)
 {
     *out = (gn_database){.ctx = ctx, .path = path};
+    GN_TRY(check_journal(ctx, path));
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     int code = sqlite3_open_v2(path, &out->handle, flags, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_busy_timeout(out->handle, BUSY_MILLISECONDS);
+    if (code == SQLITE_OK)
+        code = distrust(out->handle);
     if (code == SQLITE_OK)
         return GERNE_OK;
     gerne_status status = gn_database_fail(out, code);

@@ -169,7 +169,7 @@ static gerne_status open_ledger(gn_ledger *l, const char *dir, const char *kind,
     GN_TRY(gn_make_directory(l->ctx, dir));
     GN_TRY(gn_folder_make_own(l->ctx, trials));
     GN_TRY(gn_folder_make_own(l->ctx, l->locks));
-    GN_TRY(gn_path_check_file(l->ctx, path));
+    GN_TRY(gn_path_check_own_file(l->ctx, path));
     GN_TRY(gn_database_open(l->ctx, path, &l->db));
     GN_TRY(gn_database_begin(&l->db));
     gerne_status status = check_whole(l);

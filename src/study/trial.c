@@ -287,8 +287,11 @@ gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
 
 void gn_trial_words(const gn_trial *trial, char *buffer, size_t size)
 {
-    json_t *settings = json_loads(trial->settings, 0, NULL), *value;
+    json_t *settings = NULL, *value;
     const char *key;
+    if (gn_json_parse(NULL, trial->settings, strlen(trial->settings), trial->id, &settings) !=
+        GERNE_OK)
+        settings = NULL; /* words for the log: without them */
     size_t used = (size_t)snprintf(buffer, size, "%s%s", trial->tag, trial->tag[0] ? " " : "");
     json_object_foreach(settings, key, value)
     {

@@ -4,9 +4,7 @@
 #include "target.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/folder.h"
@@ -25,41 +23,16 @@ static const char results[] =
     "\"splits\":{\"test\":{\"n\":4,\"gba\":0.5,\"wga\":0.5,\"worst_group\":{\"y\":0,\"a\":0},"
     "\"groups\":[{\"y\":0,\"a\":0,\"n\":4,\"correct\":2,\"acc\":0.5,\"ci95\":[0.1,0.9]}]}}}";
 
-static char directory[64];
-
-static void remove_directory(void)
-{
-    gn_folder_remove(directory, 1);
-}
-
-static void put(const char *name, const void *bytes, size_t size)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "wb");
-    fuzz_check(file != NULL);
-    fuzz_check(fwrite(bytes, 1, size, file) == size);
-    fclose(file);
-}
-
 static void make_directory(char letter, const uint8_t *data, size_t size)
 {
-    if (!directory[0]) {
-        snprintf(directory, sizeof directory, "/dev/shm/gerne-fuzz-%ld", (long)getpid());
-        atexit(remove_directory);
-    }
-    remove_directory();
-    gerne_ctx *ctx;
-    fuzz_check(gerne_ctx_new(&ctx) == GERNE_OK);
-    fuzz_check(gn_make_directory(ctx, directory) == GERNE_OK);
-    gerne_ctx_close(ctx);
+    gn_folder_remove(fuzz_directory(), 1);
     if (letter != 's')
-        put("config.yaml", "seed: 0\n", 8);
+        (void)fuzz_put("config.yaml", "seed: 0\n", 8);
     if (strchr("lp", letter)) /* others are read where results are not */
-        put("results.json", results, sizeof results - 1);
+        (void)fuzz_put("results.json", results, sizeof results - 1);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         if (files[i].letter == letter)
-            put(files[i].name, data, size);
+            (void)fuzz_put(files[i].name, data, size);
 }
 
 static size_t count(const gn_text *text, const char *word)
@@ -73,13 +46,13 @@ static size_t count(const gn_text *text, const char *word)
 void fuzz_target(gerne_ctx *ctx, const uint8_t *data, size_t size)
 {
     enum { PAGE = 1 << 26 };
-    const char *const paths[] = {directory};
+    const char *const paths[] = {fuzz_directory()};
     char out[128];
     gn_text page = {0};
     if (!size || !strchr("rldcps", data[0]) || !data[0])
         return;
     make_directory((char)data[0], data + 1, size - 1);
-    snprintf(out, sizeof out, "%s/report.html", directory);
+    snprintf(out, sizeof out, "%s/report.html", paths[0]);
     gerne_status status = gn_report_write(ctx, paths, 1, out);
     if (status == GERNE_EUSAGE) /* configurations */
         status = GERNE_EDATA;

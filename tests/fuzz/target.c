@@ -3,6 +3,13 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/folder.h"
+
+enum { LEVELS = 64 };
+static char directory[64], path[128];
 
 void fuzz_fail(const char *condition, const char *file, int line)
 {
@@ -17,6 +24,31 @@ bool fuzz_accepted(const gerne_ctx *ctx, gerne_status status, gerne_status refus
     fuzz_check(status == refusal);
     fuzz_check(gerne_message(ctx)[0] != '\0');
     return false;
+}
+
+static void remove_directory(void)
+{
+    gn_folder_remove(directory, LEVELS);
+}
+
+const char *fuzz_directory(void)
+{
+    if (!directory[0]) {
+        snprintf(directory, sizeof directory, "/dev/shm/gerne-fuzz-%ld", (long)getpid());
+        atexit(remove_directory);
+    }
+    fuzz_check(gn_make_directory(NULL, directory) == GERNE_OK);
+    return directory;
+}
+
+const char *fuzz_put(const char *name, const void *bytes, size_t size)
+{
+    snprintf(path, sizeof path, "%s/%s", fuzz_directory(), name);
+    FILE *file = fopen(path, "wb");
+    fuzz_check(file != NULL);
+    fuzz_check(fwrite(bytes, 1, size, file) == size);
+    fclose(file);
+    return path;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

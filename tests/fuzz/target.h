@@ -21,4 +21,9 @@ _Noreturn void fuzz_fail(const char *condition, const char *file, int line);
  * Memory is never short in earnest: limits come first. */
 bool fuzz_accepted(const gerne_ctx *ctx, gerne_status status, gerne_status refusal);
 
+/* For parsers that want a file: puts the bytes under that name into a directory of the process,
+ * which is removed at the end. Returns the path, which stays valid until the next call. */
+const char *fuzz_put(const char *name, const void *bytes, size_t size);
+const char *fuzz_directory(void);
+
 #endif

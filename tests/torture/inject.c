@@ -2,8 +2,9 @@
  * there.
  *
  *   GERNE_INJECT=KIND:N      the N-th call of KIND (from 1) fails; 0: none does
- *   GERNE_INJECT=kill:N      the program is killed before its N-th write, fsync or rename
- *   GERNE_INJECT_COUNTS=FILE how many calls of each kind there were, as "KIND COUNT" lines
+ *   GERNE_INJECT=kill:N      the program is killed before its N-th change of the file system: a
+ * write, fsync, rename, a file or directory made, cut or removed GERNE_INJECT_COUNTS=FILE how many
+ * calls of each kind there were, as "KIND COUNT" lines
  *
  * Kinds: memory, write, fsync, rename, mmap, thread. Writes are those to files: a terminal or a
  * pipe is another matter. libgomp ends a program by itself when it gets no memory or thread, and
@@ -18,6 +19,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -89,12 +91,12 @@ static bool fails(int which, const void *caller)
             return false;
     if (!ready)
         return false;
-    if (which == WRITE || which == FSYNC || which == RENAME) {
+    if (which == WRITE || which == FSYNC || which == RENAME || which == KILL) {
         long at = atomic_fetch_add(&counts[KILL], 1) + 1;
         if (kind == KILL && at == chosen)
             raise(SIGKILL);
     }
-    return atomic_fetch_add(&counts[which], 1) + 1 == chosen && kind == which;
+    return which != KILL && atomic_fetch_add(&counts[which], 1) + 1 == chosen && kind == which;
 }
 
 #define CALLER __builtin_return_address(0)
@@ -192,6 +194,49 @@ int renameat(int from_folder, const char *from, int to_folder, const char *to)
         return -1;
     }
     return REAL(renameat)(from_folder, from, to_folder, to);
+}
+
+/* ---- changes that are killed before, but not failed ---- */
+
+int openat(int folder, const char *name, int flags, ...)
+{
+    va_list values;
+    va_start(values, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(values, mode_t) : 0;
+    va_end(values);
+    if (flags & O_CREAT)
+        (void)fails(KILL, CALLER);
+    return REAL(openat)(folder, name, flags, mode);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    (void)fails(KILL, CALLER);
+    return REAL(ftruncate)(fd, size);
+}
+
+int unlink(const char *name)
+{
+    (void)fails(KILL, CALLER);
+    return REAL(unlink)(name);
+}
+
+int unlinkat(int folder, const char *name, int flags)
+{
+    (void)fails(KILL, CALLER);
+    return REAL(unlinkat)(folder, name, flags);
+}
+
+int mkdir(const char *name, mode_t mode)
+{
+    (void)fails(KILL, CALLER);
+    return REAL(mkdir)(name, mode);
+}
+
+int mkdirat(int folder, const char *name, mode_t mode)
+{
+    (void)fails(KILL, CALLER);
+    return REAL(mkdirat)(folder, name, mode);
 }
 
 void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t at)
