@@ -1,5 +1,7 @@
 #include "engine/onednn.h"
 
+#include <stdlib.h>
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -18,6 +20,15 @@ gerne_status gn_dnnl(gerne_ctx *ctx, dnnl_status_t status, const char *what)
     }
 }
 
+/* Without AMX, whose kernels of oneDNN 2.6 end in an illegal instruction on some threads; fp32 has
+ * none. Whoever sets DNNL_MAX_CPU_ISA decides. Too late, and harmless, after the first kernel. */
+static dnnl_cpu_isa_t instruction_set(void)
+{
+    if (!getenv("DNNL_MAX_CPU_ISA"))
+        dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+    return dnnl_get_effective_cpu_isa();
+}
+
 const char *gn_device_cpu(void)
 {
     static const struct {
@@ -33,7 +44,7 @@ const char *gn_device_cpu(void)
         {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
         {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"},
     };
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    dnnl_cpu_isa_t isa = instruction_set();
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].isa == isa)
             return known[i].name;
@@ -43,7 +54,7 @@ const char *gn_device_cpu(void)
 /* oneDNN 2.6 computes in bfloat16 only with 512-bit vectors. */
 static bool cpu_has_bf16(void)
 {
-    dnnl_cpu_isa_t isa = dnnl_get_effective_cpu_isa();
+    dnnl_cpu_isa_t isa = instruction_set();
     return ((unsigned)isa & (unsigned)dnnl_cpu_isa_avx512_core) ==
            (unsigned)dnnl_cpu_isa_avx512_core;
 }
@@ -68,7 +79,8 @@ gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, 
     device->threads = threads > 0 ? threads : 1;
 #endif
     device->precision = precision;
-    device->emulates = precision == GN_BF16 && !cpu_has_bf16();
+    bool native = cpu_has_bf16();
+    device->emulates = precision == GN_BF16 && !native;
     gerne_status status = create(ctx, device);
     if (status != GERNE_OK) {
         gn_device_close(device);
