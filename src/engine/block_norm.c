@@ -209,58 +209,59 @@ static void fold(const gn_block_norm *n, int64_t block, double *first, double *s
     }
 }
 
-/* The first pixel of the batch, which is near the mean: sums of squares lose no digits. */
-static void find_pivot(const gn_block_norm *n, int64_t block, float *pivot)
+static double deviation_of(const gn_block_norm *n, int64_t channel)
 {
-    const float *x = n->x + plane_at(n, block, 0);
-    for (int64_t i = 0; i < GN_LANES; i++)
-        pivot[i] = x[i % n->block];
+    return sqrt((double)n->variance[channel] + (double)n->epsilon);
 }
 
 static void find_channels(const gn_block_norm *n, int64_t block, channels *c)
 {
     for (int64_t i = 0; i < GN_LANES; i++) {
         int64_t channel = block * n->block + i % n->block;
-        double deviation = sqrt((double)n->variance[channel] + (double)n->epsilon);
         c->mean[i] = n->mean[channel];
-        c->factor[i] = (float)((double)n->scale[channel] / deviation);
+        c->factor[i] = (float)((double)n->scale[channel] / deviation_of(n, channel));
         c->shift[i] = n->shift[channel];
     }
 }
 
-static void sum_sample(const gn_block_norm *n, int64_t block, int64_t sample)
+static void sum_sample(const gn_block_norm *n, const channels *c, int64_t block, int64_t sample)
 {
-    float pivot[GN_LANES];
     double *sums = sums_at(n, block, sample);
-    find_pivot(n, block, pivot);
     memset(sums, 0, 2 * GN_LANES * sizeof *sums);
-    sum_plane(n->x + plane_at(n, block, sample), pivot, plane_size(n), sums);
+    sum_plane(n->x + plane_at(n, block, sample), c->mean, plane_size(n), sums);
+}
+
+/* The first pixel of the batch stands for the mean, which it is near: sums of squares lose no
+ * digits. */
+static void find_pivot(const gn_block_norm *n, int64_t block, channels *c)
+{
+    const float *x = n->x + plane_at(n, block, 0);
+    for (int64_t i = 0; i < GN_LANES; i++)
+        c->mean[i] = x[i % n->block];
 }
 
 static void settle_statistics(const gn_block_norm *n, int64_t block)
 {
     double first[GN_LANES], second[GN_LANES], count = (double)(n->samples * n->pixels);
-    float pivot[GN_LANES];
-    find_pivot(n, block, pivot);
+    channels pivot;
+    find_pivot(n, block, &pivot);
     fold(n, block, first, second);
     for (int64_t i = 0; i < n->block; i++) {
         double apart = first[i] / count, variance = second[i] / count - apart * apart;
-        n->mean[block * n->block + i] = (float)((double)pivot[i] + apart);
+        n->mean[block * n->block + i] = (float)((double)pivot.mean[i] + apart);
         n->variance[block * n->block + i] = (float)(variance > 0 || isnan(variance) ? variance : 0);
     }
 }
 
-static void normalize_sample(const gn_block_norm *n, int64_t block, int64_t sample)
+static void normalize_sample(const gn_block_norm *n, const channels *c, int64_t block,
+                             int64_t sample)
 {
-    channels c;
     int64_t at = plane_at(n, block, sample);
-    find_channels(n, block, &c);
-    normalize_plane(n->x + at, moved(n->beside, at), &c, n->relu, plane_size(n), n->y + at);
+    normalize_plane(n->x + at, moved(n->beside, at), c, n->relu, plane_size(n), n->y + at);
 }
 
-static void gather_sample(const gn_block_norm *n, int64_t block, int64_t sample)
+static void gather_sample(const gn_block_norm *n, const channels *c, int64_t block, int64_t sample)
 {
-    channels c;
     int64_t at = plane_at(n, block, sample);
     double *sums = sums_at(n, block, sample);
     /* Where the statistics train, the gradient waits for its correction in by_beside, or in by_x.
@@ -271,9 +272,8 @@ static void gather_sample(const gn_block_norm *n, int64_t block, int64_t sample)
                .result = moved(n->result, at),
                .by_beside = n->by_beside ? n->by_beside + at : NULL,
                .by_x = n->trains && n->by_beside ? NULL : n->by_x + at};
-    find_channels(n, block, &c);
     memset(sums, 0, 2 * GN_LANES * sizeof *sums);
-    gather_plane(&p, &c, n->relu, !n->trains, plane_size(n), sums);
+    gather_plane(&p, c, n->relu, !n->trains, plane_size(n), sums);
 }
 
 static void settle_gradients(const gn_block_norm *n, int64_t block)
@@ -282,32 +282,40 @@ static void settle_gradients(const gn_block_norm *n, int64_t block)
     fold(n, block, first, second);
     for (int64_t i = 0; i < n->block; i++) {
         int64_t channel = block * n->block + i;
-        double deviation = sqrt((double)n->variance[channel] + (double)n->epsilon);
         n->by_shift[channel] = (float)first[i];
-        n->by_scale[channel] = (float)(second[i] / deviation);
+        n->by_scale[channel] = (float)(second[i] / deviation_of(n, channel));
     }
 }
 
-static void finish_sample(const gn_block_norm *n, int64_t block, int64_t sample)
+static void find_corrections(const gn_block_norm *n, int64_t block, channels *c)
 {
-    channels c;
-    int64_t at = plane_at(n, block, sample);
     double count = (double)(n->samples * n->pixels);
-    find_channels(n, block, &c);
+    find_channels(n, block, c);
     for (int64_t i = 0; i < GN_LANES; i++) {
         int64_t channel = block * n->block + i % n->block;
-        double deviation = sqrt((double)n->variance[channel] + (double)n->epsilon);
-        c.by_mean[i] = (float)((double)n->by_shift[channel] / count);
-        c.by_spread[i] = (float)((double)n->by_scale[channel] / deviation / count);
+        c->by_mean[i] = (float)((double)n->by_shift[channel] / count);
+        c->by_spread[i] = (float)((double)n->by_scale[channel] / deviation_of(n, channel) / count);
     }
-    finish_plane(n->x + at, (n->by_beside ? n->by_beside : n->by_x) + at, &c, plane_size(n),
+}
+
+static void finish_sample(const gn_block_norm *n, const channels *c, int64_t block, int64_t sample)
+{
+    int64_t at = plane_at(n, block, sample);
+    finish_plane(n->x + at, (n->by_beside ? n->by_beside : n->by_x) + at, c, plane_size(n),
                  n->by_x + at);
 }
 
 /* ---- all blocks ---- */
 
-typedef void for_sample(const gn_block_norm *n, int64_t block, int64_t sample);
-typedef void for_block(const gn_block_norm *n, int64_t block);
+/* What is done to every sample of a block, with what is found for the block first. */
+typedef struct sweep {
+    void (*find)(const gn_block_norm *n, int64_t block, channels *c);
+    void (*sample)(const gn_block_norm *n, const channels *c, int64_t block, int64_t sample);
+} sweep;
+
+static const sweep sum = {find_pivot, sum_sample}, normalize = {find_channels, normalize_sample},
+                   gather = {find_channels, gather_sample},
+                   finish = {find_corrections, finish_sample};
 
 static bool blocks_fill_threads(int64_t blocks)
 {
@@ -318,42 +326,59 @@ static bool blocks_fill_threads(int64_t blocks)
 #endif
 }
 
-/* First every sample, then the block, then every sample again; any of them may be NULL. A thread
- * that does all of a block finds it in its cache the second time; with more threads than blocks
- * they share the samples of each. The sums are the same. */
-static void run(const gn_block_norm *n, for_sample *before, for_block *settle, for_sample *after)
+static void sweep_block(const gn_block_norm *n, const sweep *s, int64_t block)
 {
-    int64_t blocks = n->channels / n->block, planes = blocks * n->samples;
+    channels c;
+    s->find(n, block, &c);
+    for (int64_t sample = 0; sample < n->samples; sample++)
+        s->sample(n, &c, block, sample);
+}
+
+/* More threads than blocks share the samples of each. */
+static void sweep_planes(const gn_block_norm *n, const sweep *s)
+{
+    int64_t planes = n->channels / n->block * n->samples;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < planes; i++) {
+        channels c;
+        s->find(n, i / n->samples, &c);
+        s->sample(n, &c, i / n->samples, i % n->samples);
+    }
+}
+
+/* One sweep, what it finds for a block, another sweep; any but the first may be NULL. A thread that
+ * does all of a block has it in its cache the second time. Either way the sums are the same. */
+static void run(const gn_block_norm *n, const sweep *first,
+                void (*settle)(const gn_block_norm *n, int64_t block), const sweep *second)
+{
+    int64_t blocks = n->channels / n->block;
     if (blocks_fill_threads(blocks)) {
 #pragma omp parallel for schedule(static)
         for (int64_t block = 0; block < blocks; block++) {
-            for (int64_t s = 0; before && s < n->samples; s++)
-                before(n, block, s);
+            sweep_block(n, first, block);
             if (settle)
                 settle(n, block);
-            for (int64_t s = n->samples; after && s-- > 0;) /* the last one is still near */
-                after(n, block, s);
+            if (second)
+                sweep_block(n, second, block);
         }
         return;
     }
-    if (before)
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < planes; i++)
-            before(n, i / n->samples, i % n->samples);
+    sweep_planes(n, first);
     for (int64_t block = 0; settle && block < blocks; block++)
         settle(n, block);
-    if (after)
-#pragma omp parallel for schedule(static)
-        for (int64_t i = 0; i < planes; i++)
-            after(n, i / n->samples, i % n->samples);
+    if (second)
+        sweep_planes(n, second);
 }
 
 void gn_block_norm_forward(const gn_block_norm *n)
 {
-    run(n, n->trains ? sum_sample : NULL, n->trains ? settle_statistics : NULL, normalize_sample);
+    if (n->trains)
+        run(n, &sum, settle_statistics, &normalize);
+    else
+        run(n, &normalize, NULL, NULL);
 }
 
 void gn_block_norm_backward(const gn_block_norm *n)
 {
-    run(n, gather_sample, settle_gradients, n->trains ? finish_sample : NULL);
+    run(n, &gather, settle_gradients, n->trains ? &finish : NULL);
 }
