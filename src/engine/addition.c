@@ -1,4 +1,4 @@
-#include "engine/internal.h"
+#include "engine/fused_norm.h"
 
 #include <string.h>
 
@@ -10,6 +10,8 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
     const addition_options *options = node->options;
     gn_compiled_value *v = &c->values[node->value];
+    if (gn_runs_with_norm(c, node))
+        return gn_norm_and_addition(c, node, false);
     int a = c->values[node->inputs[0]].tensor, b = c->values[node->inputs[1]].tensor;
     const gn_description *description = gn_description_of(c, a);
     GN_TRY(gn_in_layout(c, b, description, &b));
@@ -24,6 +26,8 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
 {
     const addition_options *options = node->options;
     int dy;
+    if (gn_runs_with_norm(c, node))
+        return gn_norm_and_addition(c, node, true);
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     if (options->relu)
         GN_TRY(gn_emit_relu_gradient(c, c->values[node->value].tensor, dy, &dy));
@@ -44,6 +48,17 @@ static const gn_layer addition_layer = {
     .backward = backward,
     .describe = describe_operation,
 };
+
+bool gn_is_addition(const gn_node *node)
+{
+    return node->layer == &addition_layer;
+}
+
+bool gn_addition_has_relu(const gn_node *node)
+{
+    const addition_options *options = node->options;
+    return options->relu;
+}
 
 static gn_value add(gn_graph *graph, gn_value a, gn_value b, addition_options options)
 {

@@ -99,6 +99,25 @@ gerne_status gn_describe_part(gn_maker *m, const gn_description *whole, const in
     return gn_from_dnnl(m, &md, out);
 }
 
+int64_t gn_channel_block(const gn_description *description)
+{
+    static const struct {
+        int64_t block;
+        dnnl_format_tag_t tag;
+    } known[] = {{16, dnnl_nChw16c}, {8, dnnl_nChw8c}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        dnnl_memory_desc_t blocked;
+        const dnnl_memory_desc_t *md = gn_to_dnnl(description);
+        if (description->ndims == 4 && description->type == GN_FLOAT32 &&
+            description->dims[1] % known[i].block == 0 &&
+            dnnl_memory_desc_init_by_tag(&blocked, 4, md->dims, dnnl_f32, known[i].tag) ==
+                dnnl_success &&
+            dnnl_memory_desc_equal(&blocked, md))
+            return known[i].block;
+    }
+    return 0;
+}
+
 bool gn_same_description(const gn_description *a, const gn_description *b)
 {
     return a == b || dnnl_memory_desc_equal(gn_to_dnnl(a), gn_to_dnnl(b));

@@ -192,6 +192,7 @@ typedef struct gn_compiled_value {
     int parts[GN_PARTS_MAX]; /* gradients from its consumers, to be added */
     int part_count;
     bool wants_gradient;
+    bool fused;        /* a normalisation in our own kernel */
     gn_kernel forward; /* which the kernels of backward belong to */
     int extra[4];      /* tensors that backward needs again (workspace, statistics) */
 } gn_compiled_value;

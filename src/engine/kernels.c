@@ -82,12 +82,12 @@ static const int product_arguments[][4] = {
     [GN_SOURCE_GRADIENT] = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
 };
 
-gerne_status gn_make_convolution(gn_maker *m, gn_pass pass, const gn_kernel *forward,
-                                 const gn_operands *o, const gn_window *w, gn_kernel *out)
+static gerne_status make_convolution(gn_maker *m, dnnl_alg_kind_t kind, gn_pass pass,
+                                     const gn_kernel *forward, const gn_operands *o,
+                                     const gn_window *w, gn_kernel *out)
 {
     const dnnl_memory_desc_t *source = gn_to_dnnl(o->source), *weights = gn_to_dnnl(o->weights),
                              *result = gn_to_dnnl(o->result);
-    const dnnl_alg_kind_t kind = dnnl_convolution_direct;
     dnnl_convolution_desc_t op;
     dnnl_status_t s;
     if (pass == GN_FORWARD)
@@ -102,6 +102,31 @@ gerne_status gn_make_convolution(gn_maker *m, gn_pass pass, const gn_kernel *for
     GN_TRY(gn_dnnl(m->ctx, s, "describing a convolution"));
     *out = (gn_kernel){.arguments = product_arguments[pass], .is_product = true};
     return make(m, &op, false, forward, out);
+}
+
+/* Winograd's algorithm computes tiles of 4 x 4 results of a 3x3 kernel with a quarter of the
+ * multiplications. It pays where the results fill most of their tiles. */
+static bool suits_winograd(const gn_operands *o, const gn_window *w)
+{
+    enum { TILE = 4 };
+    const int64_t *kernel = o->weights->dims, *result = o->result->dims;
+    if (o->source->type != GN_FLOAT32 || o->weights->type != GN_FLOAT32)
+        return false;
+    if (kernel[2] != 3 || kernel[3] != 3 || w->strides[0] != 1 || w->strides[1] != 1)
+        return false;
+    int64_t rows = (result[2] + TILE - 1) / TILE * TILE;
+    int64_t columns = (result[3] + TILE - 1) / TILE * TILE;
+    return (double)(result[2] * result[3]) >= 0.6 * (double)(rows * columns);
+}
+
+gerne_status gn_make_convolution(gn_maker *m, gn_pass pass, const gn_kernel *forward,
+                                 const gn_operands *o, const gn_window *w, gn_kernel *out)
+{
+    /* oneDNN has it for AVX-512 alone. */
+    if (suits_winograd(o, w) &&
+        make_convolution(m, dnnl_convolution_winograd, pass, forward, o, w, out) == GERNE_OK)
+        return GERNE_OK;
+    return make_convolution(m, dnnl_convolution_direct, pass, forward, o, w, out);
 }
 
 gerne_status gn_make_inner_product(gn_maker *m, gn_pass pass, const gn_kernel *forward,

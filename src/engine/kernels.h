@@ -37,6 +37,8 @@ gerne_status gn_describe(gn_maker *maker, gn_type type, int ndims, const int64_t
 /* Some numbers of a tensor as they lie among the others. */
 gerne_status gn_describe_part(gn_maker *maker, const gn_description *whole, const int64_t *dims,
                               const int64_t *offsets, const gn_description **out);
+/* The channels that lie together in an image of fp32: 8 or 16; 0 for every other order. */
+int64_t gn_channel_block(const gn_description *description);
 /* The same type, dimensions and order. */
 bool gn_same_description(const gn_description *a, const gn_description *b);
 
@@ -147,7 +149,7 @@ gerne_status gn_make_reorder(gn_maker *maker, const gn_description *from, const 
 
 /* ---- running them ---- */
 
-enum { GN_ARGUMENTS_MAX = 12 };
+enum { GN_ARGUMENTS_MAX = 13 };
 
 /* A kernel that can be run again and again on the memory it is bound to. */
 typedef struct gn_primitive gn_primitive;

@@ -1,4 +1,4 @@
-#include "engine/internal.h"
+#include "engine/fused_norm.h"
 
 #include <math.h>
 #include <string.h>
@@ -199,6 +199,36 @@ static gerne_status emit_shared_backward(gn_compiler *c, const gn_node *node,
     return emit_correction(c, node, by_parameters, scale, dx);
 }
 
+/* ---- in our own kernel ---- */
+
+static gerne_status fused_forward(gn_compiler *c, const gn_node *node, const gn_node *addition)
+{
+    bool trains = mode_of(c, node) == GN_MODE_TRAIN;
+    int *extra = c->values[node->value].extra;
+    GN_TRY(statistics(c, node, &extra[BATCH_MEAN], &extra[BATCH_VARIANCE]));
+    GN_TRY(gn_fused_norm_forward(c, node, addition, trains));
+    return trains ? update_running_statistics(c, node, extra) : GERNE_OK;
+}
+
+static const gn_node *norm_before(const gn_compiler *c, const gn_node *addition)
+{
+    return &c->program->graph->nodes[addition->inputs[0]];
+}
+
+bool gn_runs_with_norm(const gn_compiler *c, const gn_node *addition)
+{
+    const gn_node *norm = norm_before(c, addition);
+    return c->values[norm->value].fused && gn_addition_after(c, norm) == addition;
+}
+
+gerne_status gn_norm_and_addition(gn_compiler *c, const gn_node *addition, bool backward)
+{
+    const gn_node *norm = norm_before(c, addition);
+    if (!backward)
+        return fused_forward(c, norm, addition);
+    return gn_fused_norm_backward(c, norm, addition, mode_of(c, norm) == GN_MODE_TRAIN);
+}
+
 /* ---- the layer ---- */
 
 static gerne_status forward(gn_compiler *c, const gn_node *node)
@@ -207,6 +237,9 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     int x = c->values[node->inputs[0]].tensor, scale, shift, *extra = v->extra;
     bool shared = is_shared(c, node);
     extra[SOURCE] = x;
+    v->fused = gn_fuses_norm(c, x, mode_of(c, node) == GN_MODE_TRAIN);
+    if (v->fused)
+        return gn_addition_after(c, node) ? GERNE_OK : fused_forward(c, node, NULL);
     GN_TRY(gn_make_batch_norm(&c->maker, NULL, gn_description_of(c, x), node->options,
                               shared ? GN_MODE_FROZEN : mode_of(c, node), &v->forward));
     GN_TRY(gn_parameter_tensor(c, node, SCALE, &scale));
@@ -232,6 +265,8 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     const gn_description *description = gn_description_of(c, extra[SOURCE]);
     bool shared = is_shared(c, node);
     int dy, dx, scale, shift;
+    if (v->fused)
+        return gn_fused_norm_backward(c, node, NULL, mode_of(c, node) == GN_MODE_TRAIN);
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     GN_TRY(gn_in_layout(c, dy, description, &dy));
     GN_TRY(gn_parameter_tensor(c, node, SCALE, &scale));

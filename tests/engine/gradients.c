@@ -96,6 +96,29 @@ static gn_value norm_relu(gn_graph *g)
     return gn_linear(g, gn_batch_norm(g, image(g), "bn", true), "fc", 5, false);
 }
 
+/* In blocks of channels, as convolutions leave them; planes of 25 and of 9 pixels. */
+static gn_value norm_of_blocks(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 32, .kernel = 3, .stride = 1, .padding = 0};
+    gn_convolution d = {.outputs = 32, .kernel = 3, .stride = 1, .padding = 0};
+    gn_value x = gn_convolve(g, pixels(g, 16, 7, 7), "a", &c);
+    x = gn_convolve(g, gn_batch_norm(g, x, "bn1", true), "b", &d);
+    return gn_average_all(g, gn_batch_norm(g, x, "bn2", false));
+}
+
+/* A residual block with a projection, and one without: the sum has two consumers. */
+static gn_value norm_add_relu(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
+    gn_convolution p = {.outputs = 16, .kernel = 1, .stride = 1, .padding = 0};
+    gn_value in = pixels(g, 16, 5, 5);
+    gn_value x = gn_batch_norm(g, gn_convolve(g, in, "a", &c), "bn1", false);
+    gn_value y = gn_batch_norm(g, gn_convolve(g, in, "p", &p), "bn2", false);
+    x = gn_add_relu(g, x, y);
+    y = gn_add_relu(g, gn_batch_norm(g, gn_convolve(g, x, "b", &c), "bn3", false), x);
+    return gn_average_all(g, gn_add(g, gn_batch_norm(g, y, "bn4", false), y));
+}
+
 static gn_value linear(gn_graph *g)
 {
     return gn_linear(g, features(g, 37), "fc", 11, false);
@@ -333,6 +356,8 @@ static const struct layer_case {
     {"convolution with fixed weights", conv_fixed},
     {"normalization", norm},
     {"normalization with relu", norm_relu},
+    {"normalization of blocks", norm_of_blocks},
+    {"normalization with addition and relu", norm_add_relu},
     {"linear", linear},
     {"linear with relu", linear_relu},
     {"linear of an image", linear_of_image},
