@@ -20,8 +20,8 @@ static void judge_class(const double *sorted, uint64_t n, gn_hard *out)
         return;
     out->fit = gn_modes_fit(sorted, n);
     out->count = gn_modes_count(&out->fit, sorted, n, &out->precision);
-    if (out->count == 0 || out->count == n)
-        return;
+    if (out->count == 0 || 2 * out->count > n)
+        return; /* the larger part of a class is no minority */
     if (gn_modes_distance(&out->fit) > clear_distance)
         out->from = GN_HARD_CLEAR;
     else if (gn_modes_pooled_distance(&out->fit) >= least_distance)

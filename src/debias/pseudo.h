@@ -32,7 +32,8 @@ typedef struct gn_hard {
 /* Fits a mixture to the scores of every class, in the order that pseudo was made from the same
  * scores. A class is clear when the mean of the lower mode is more than three deviations of the
  * higher one below that. Classes that are not take the median share of hard samples from those that
- * are, if these are the most; else they need a distance of one pooled deviation. */
+ * are, if these are the most; else they need a distance of one pooled deviation. A lower mode that
+ * has more than half of a class counts as none. */
 GERNE_CHECKED gerne_status gn_hard_find(gerne_ctx *ctx, const gerne_pseudo *pseudo,
                                         const float *scores, gn_hard *out /* [classes] */);
 

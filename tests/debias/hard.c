@@ -23,7 +23,8 @@ typedef struct blend {
 
 static double draw(const blend *b, size_t i, gn_stream *stream)
 {
-    return i < b->hard ? b->low + b->low_sd * gn_random_normal(stream) : b->high + b->high_sd * gn_random_normal(stream);
+    return i < b->hard ? b->low + b->low_sd * gn_random_normal(stream)
+                       : b->high + b->high_sd * gn_random_normal(stream);
 }
 
 static void test_fit_finds_what_was_mixed(void **state)
@@ -128,6 +129,19 @@ static void test_one_mode_has_nothing_hard(void **state)
     assert_true(hard[2].count > 100 && hard[2].count < 600);
 }
 
+/* Nor is the larger part of a class a minority. */
+static void test_most_of_a_class_is_not_hard(void **state)
+{
+    (void)state;
+    static const blend classes[CLASSES] = {
+        {1000, 50, -5, 1, 4, 1}, {1000, 50, -5, 1, 4, 1}, {1000, 700, -5, 1, 4, 1}};
+    gn_hard hard[CLASSES];
+    find(classes, hard, A);
+    assert_int_equal(hard[1].from, GN_HARD_CLEAR);
+    assert_int_equal(hard[2].from, GN_HARD_OTHERS);
+    assert_int_equal(hard[2].count, 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_distances),
         cmocka_unit_test(test_unclear_class_takes_the_share_of_others),
         cmocka_unit_test(test_one_mode_has_nothing_hard),
+        cmocka_unit_test(test_most_of_a_class_is_not_hard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
