@@ -50,6 +50,7 @@ enum {
     GN_LOG = 32,      /* a search varies it by factors */
     GN_GUESSED = 64,  /* matters only where groups are estimated */
     GN_LENIENT = 128, /* given where it does not apply, it is ignored with a warning */
+    GN_AUTO = 256,    /* a real number that may also be the word auto, which is NaN in the field */
 
     GN_NOT_ASKED = 1 << 16, /* not a flag of options: gn_config_print leaves defaults out */
 };

@@ -62,6 +62,10 @@ static gerne_status parse_int(gerne_ctx *ctx, const gn_option *option, const cha
 static gerne_status parse_real(gerne_ctx *ctx, const gn_option *option, const char *text,
                                double *out)
 {
+    if (option->flags & GN_AUTO && strcmp(text, "auto") == 0) {
+        *out = (double)NAN;
+        return GERNE_OK;
+    }
     if (!gn_parse_double(text, out))
         return gn_fail(ctx, GERNE_EUSAGE, "'%s' is not a number", text);
     return check_range(ctx, option, *out, text);
@@ -275,10 +279,12 @@ static gerne_status print_text(gerne_ctx *ctx, const char *text, gn_text *out)
     return gn_text_add(ctx, out, "\"");
 }
 
-/* The shortest text that reads back as the same number. */
+/* The shortest text that reads back as the same number; NaN is what auto is read as. */
 static gerne_status print_real(gerne_ctx *ctx, double value, gn_text *out)
 {
     char text[40];
+    if (isnan(value))
+        return gn_text_add(ctx, out, "auto");
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         double back;

@@ -1,4 +1,6 @@
 /* pseudo.c - attributes from the scores of a biased model. */
+#include "debias/pseudo.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,13 +14,6 @@ typedef struct scored {
     float score;
     uint32_t sample;
 } scored;
-
-struct gerne_pseudo {
-    size_t n;
-    uint32_t classes;
-    uint64_t *starts; /* [classes + 1] in order */
-    uint32_t *order;  /* samples by class, then score, then index */
-};
 
 static int compare(const void *a, const void *b)
 {

@@ -36,9 +36,10 @@ static const gn_option options[] = {
     {"c", GN_REAL, OPTION(c), .fallback = "0.5", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN, .search = "0.5,1",
      .help = "how far the less biased batch moves from the data (0) to balanced groups (1)"},
-    {"beta", GN_REAL, OPTION(beta), .min = -100, .max = 100, .flags = GN_TUNABLE,
-     .help = "extrapolation factor, or auto (the default): 1/c - 1, which balances the groups; "
-             "'gerne bounds' gives the limits"},
+    {"beta", GN_REAL, OPTION(beta), .fallback = "auto", .min = -100, .max = 100,
+     .flags = GN_TUNABLE | GN_AUTO,
+     .help = "extrapolation factor; auto: 1/c - 1, which balances the groups; 'gerne bounds' gives "
+             "the limits"},
     {"share_majority", GN_BOOL, OPTION(share_majority), .fallback = "false",
      .help = "let the two batches share samples: same mean, lower variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
@@ -84,7 +85,7 @@ static const double AUTOMATIC_S = 1;
 static double beta_of(const gn_run *run)
 {
     const gerne_options *given = run->options;
-    return run->automatic ? gn_beta_of(given->c, AUTOMATIC_S) : given->beta;
+    return isnan(given->beta) ? gn_beta_of(given->c, AUTOMATIC_S) : given->beta;
 }
 
 static unsigned beta_flags(const gn_run *run)
@@ -126,7 +127,7 @@ static gerne_status start(gn_run *run)
     gerne_state *state = run->state;
     double beta = beta_of(run);
     run->automatic_value = beta;
-    if (run->estimator && !run->estimator->expect)
+    if (run->estimator && !run->sizes_checked)
         GN_TRY(check_groups(run, run->groups));
     GN_TRY(gn_adapt_start(run, &state->adapt, &given->adapt, given->c, gn_s_of(given->c, beta)));
     const gn_extrapolation_options law = {
@@ -246,7 +247,6 @@ const gn_method gn_method_gerne = {
     .state_size = sizeof(gerne_state),
     .limited = "beta",
     .limited_by = "c",
-    .automatic = "beta",
     .check = check,
     .limits = limits,
     .start = start,

@@ -94,9 +94,10 @@ typedef struct gn_stage {
 typedef struct gn_pseudo_report {
     bool made;
     double t;
-    uint64_t n;               /* samples taken for the minority */
-    double precision, recall; /* NaN when the truth is not known */
-    double flipped;           /* estimator xrm: share of labels that it has flipped; else NaN */
+    uint64_t n;                /* samples taken for the minority */
+    double precision, recall;  /* NaN when the truth is not known */
+    double expected_precision; /* estimator biased with t auto: by the mixture alone; else NaN */
+    double flipped;            /* estimator xrm: share of labels that it has flipped; else NaN */
 } gn_pseudo_report;
 
 /* How far an option may go with the other options and groups of a run: for searches. */
@@ -132,6 +133,7 @@ typedef struct gn_run {
     const gerne_groups *groups;    /* of y and a */
     const gerne_groups *expected;  /* in check: sizes of the groups that the estimator will find;
                                       NULL when attributes are known or it cannot tell */
+    bool sizes_checked;            /* check has seen expected */
     bool known;                    /* method.attributes */
     const gn_model_options *model; /* as configured */
     size_t width;                  /* of the features of the configured network */
@@ -148,10 +150,9 @@ typedef struct gn_run {
     int64_t steps;       /* of this stage */
     double weight_decay; /* of this stage */
     bool repairs;        /* option repair: the head is fitted anew before evaluations */
-    bool automatic;      /* the option named in method->automatic is auto */
 
     /* start may set these. */
-    double automatic_value; /* what auto stands for in this run */
+    double automatic_value; /* what auto stands for in this run, of an option with GN_AUTO */
     bool whole;             /* batches are not cut into micro-batches; coupled at first */
     bool looks_first;       /* losses of all its samples come before gradients: a small network runs
                                the batch at once, so that nothing is computed twice */
@@ -202,8 +203,6 @@ struct gn_method {
     const char *default_estimator; /* when attributes are unknown; NULL: none */
     const char *limited;           /* the option that limits is about; or NULL */
     const char *limited_by;        /* the option that moves its limits most, for figures; or NULL */
-    const char *automatic;         /* an option without a default that may be "auto", and is when it
-                                      is not given: run->automatic then; or NULL */
     unsigned val_cells; /* bits 1 << kind: the partitions that it gives by gn_run_val_cells */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
@@ -235,8 +234,9 @@ struct gn_method {
     /* ---- estimators of groups, which are methods of a list of their own ---- */
 
     uint32_t (*attributes_found)(const gn_run *run); /* how many there will be in each class */
-    /* Before training: the sizes that its groups will have, to be closed by the caller. NULL when
-     * they cannot be told. May append to at, "t = 0.01", what they depend on. */
+    /* Before training: the sizes that its groups will have, to be closed by the caller. It may be
+     * NULL, and leave *out NULL, when they cannot be told. May append to at, "t = 0.01", what they
+     * depend on. */
     gerne_status (*expect)(const gn_run *run, char *at, size_t size, gerne_groups **out);
     /* After its stages, and again whenever a run is resumed after them: gives the groups, by
      * gn_run_regroup, from the tables that the stages have left. */
@@ -302,8 +302,8 @@ typedef struct gn_grouping {
 } gn_grouping;
 
 /* From now on the run's groups are these. GERNE_ENOTHING when all samples of a class are in one of
- * them. Where the truth is known, run->pseudo says how well the minority was found; nothing else
- * ever looks at it. */
+ * them, unless method.no_shortcut lets it be. Where the truth is known, run->pseudo says how well
+ * the minority was found; nothing else ever looks at it. */
 GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping);
 
 /* From now on evaluations judge the validation split by these cells too: values [its samples] in

@@ -58,7 +58,7 @@ static gerne_status start(gn_run *run)
 {
     const sw_options *given = run->options;
     sw_state *state = run->state;
-    if (run->estimator && !run->estimator->expect)
+    if (run->estimator && !run->sizes_checked)
         GN_TRY(check_beta(run, run->groups));
     run->c = given->c;
     run->beta = given->beta;

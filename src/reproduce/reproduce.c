@@ -32,6 +32,10 @@ static const kind kinds[] = {
      .title = "Rules that choose beta compared with fixed values",
      .add = gn_reproduce_adapt,
      .alone = true},
+    {.name = "estimators",
+     .title = "How well estimators find the minority",
+     .add = gn_reproduce_estimators,
+     .alone = true},
 };
 
 static const kind *kind_of(const char *what)

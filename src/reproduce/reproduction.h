@@ -48,6 +48,7 @@ GERNE_CHECKED gerne_status gn_reproduce_fig3(gn_reproduction *r);
 GERNE_CHECKED gerne_status gn_reproduce_appB(gn_reproduction *r);
 GERNE_CHECKED gerne_status gn_reproduce_methods(gn_reproduction *r);
 GERNE_CHECKED gerne_status gn_reproduce_adapt(gn_reproduction *r);
+GERNE_CHECKED gerne_status gn_reproduce_estimators(gn_reproduction *r);
 
 /* output.c: the documents and files. */
 GERNE_CHECKED gerne_status gn_reproduction_write(gn_reproduction *r, gn_text *report,

@@ -28,6 +28,11 @@ gn_interval gn_result_interval(const json_t *splits, const char *split, const ch
     return isnan(interval.lo) || isnan(interval.hi) ? (gn_interval){NAN, NAN} : interval;
 }
 
+double gn_result_pseudo(const json_t *results, const char *key)
+{
+    return number(json_object_get(json_object_get(results, "pseudo"), key));
+}
+
 bool gn_result_selection_of(const json_t *results, gn_result_selection *out)
 {
     const json_t *selection = json_object_get(results, "selection");

@@ -16,6 +16,9 @@ double gn_result_figure(const json_t *splits, const char *split, const char *met
 /* The 95 % interval of the figure; both ends are NaN when the metric has none. */
 gn_interval gn_result_interval(const json_t *splits, const char *split, const char *metric);
 
+/* What the results say of the groups that an estimator found: "precision", for example. */
+double gn_result_pseudo(const json_t *results, const char *key);
+
 /* What chose the checkpoint; false, and empty texts, when the results do not say. */
 typedef struct gn_result_selection {
     const char *metric, *split; /* lent by the results */

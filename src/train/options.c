@@ -24,6 +24,10 @@ static const gn_option method_table[] = {
          "for classes; auto is the method's default"},
     {"attributes", GN_CHOICE, METHOD(attributes), .fallback = "known", .choices = "known|unknown",
      .help = "whether training uses the attribute labels"},
+    {"no_shortcut", GN_CHOICE, METHOD(no_shortcut), .fallback = "error", .choices = "error|keep",
+     .when = "attributes unknown",
+     .help = "what a class does in which an estimator finds no minority: end the run, or stay one "
+             "group, which is neither balanced nor extrapolated"},
 };
 
 /* Part of a configuration whose method or estimator comes from a plug-in. Where its file lies is
@@ -208,24 +212,6 @@ static void hint_owner(gerne_ctx *ctx, const gn_run_config *c, const gn_settings
     gn_text_free(&owners);
 }
 
-/* Settings without the automatic option of the method, which is then unset. */
-static gerne_status drop_automatic(gerne_ctx *ctx, const char *key, const gn_settings *settings,
-                                   gn_settings *out)
-{
-    for (size_t i = 0; i < settings->count; i++) {
-        const gn_setting *s = &settings->list[i];
-        if (strcmp(s->key, key) != 0)
-            GN_TRY(gn_settings_add(ctx, out, s->key, s->items, s->count, s->is_list, s->line));
-    }
-    return GERNE_OK;
-}
-
-static bool is_auto(const gn_settings *settings, const char *key)
-{
-    const char *value = value_of(settings, key);
-    return value && strcmp(value, "auto") == 0;
-}
-
 static gerne_status apply_settings(gerne_ctx *ctx, const gn_run_config *c,
                                    const gn_settings *settings)
 {
@@ -243,8 +229,8 @@ static bool is_replaced(const gn_settings *file, const gn_settings *flags, const
     return in_flags && strcmp(in_flags, in_file ? in_file : usual) != 0;
 }
 
-static gerne_status apply_all(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
-                              const gn_settings *flags)
+static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
+                          const gn_settings *flags)
 {
     const char *replaced =
         is_replaced(file, flags, "method.name", method_table[0].fallback) ? "method.name"
@@ -262,31 +248,6 @@ static gerne_status apply_all(gerne_ctx *ctx, gn_run_config *c, const gn_setting
     }
     GN_TRY(apply_settings(ctx, c, flags));
     return gn_config_complete(ctx, c->config);
-}
-
-/* The word auto leaves the method's automatic option unset: the flags' also when the file has a
- * value. */
-static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *file,
-                          const gn_settings *flags)
-{
-    char key[64];
-    snprintf(key, sizeof key, "method.%s", c->method->automatic ? c->method->automatic : "");
-    bool in_flags = c->method->automatic && is_auto(flags, key);
-    bool in_file =
-        c->method->automatic && (is_auto(file, key) || (in_flags && value_of(file, key)));
-    gn_settings own_file = {.source = file ? file->source : NULL,
-                            .arena = gn_config_arena(c->config)};
-    gn_settings own_flags = {.source = flags->source, .arena = gn_config_arena(c->config)};
-    gerne_status status = GERNE_OK;
-    if (in_file)
-        status = drop_automatic(ctx, key, file, &own_file);
-    if (in_flags && status == GERNE_OK)
-        status = drop_automatic(ctx, key, flags, &own_flags);
-    if (status == GERNE_OK)
-        status = apply_all(ctx, c, in_file ? &own_file : file, in_flags ? &own_flags : flags);
-    gn_settings_free(&own_file);
-    gn_settings_free(&own_flags);
-    return status;
 }
 
 /* Options that were yielded to an exclusive one keep their old value: forget it. */

@@ -8,6 +8,7 @@
 #include "nn/optimizer.h"
 
 typedef enum gn_attribute_choice { GN_KNOWN, GN_UNKNOWN } gn_attribute_choice;
+typedef enum gn_no_shortcut { GN_NO_SHORTCUT_ERROR, GN_NO_SHORTCUT_KEEP } gn_no_shortcut;
 typedef enum gn_average { GN_AVERAGE_NONE, GN_AVERAGE_EMA, GN_AVERAGE_TAIL } gn_average;
 typedef enum gn_repair { GN_REPAIR_NONE, GN_REPAIR_VAL, GN_REPAIR_TRAIN } gn_repair;
 typedef enum gn_select_split { GN_SELECT_VAL, GN_SELECT_TEST } gn_select_split;
@@ -15,6 +16,7 @@ typedef enum gn_select_split { GN_SELECT_VAL, GN_SELECT_TEST } gn_select_split;
 typedef struct gn_method_options {
     const char *name, *estimator;
     int attributes;
+    int no_shortcut;           /* a gn_no_shortcut */
     const char *plugin_sha256; /* NULL: the method and the estimator are ours */
 } gn_method_options;
 

@@ -92,20 +92,25 @@ static json_t *option_json(const gn_option *option, const void *target)
     }
 }
 
-static void add_options(json_t *object, const gn_method *m, const void *options)
-{
-    for (size_t i = 0; m && i < m->option_count; i++)
-        if (!(m->options[i].flags & GN_NO_HASH))
-            json_object_set_new(object, m->options[i].name, option_json(&m->options[i], options));
-}
-
-/* What auto stood for takes the place of the option that was not given. */
-static void add_automatic(json_t *object, const gn_run *run)
+/* What auto stood for takes the place of the word. */
+static void add_automatic(json_t *object, const char *name, double value)
 {
     char key[64];
-    snprintf(key, sizeof key, "%s_auto", run->method->automatic);
-    json_object_set_new(object, run->method->automatic, gn_json_number(run->automatic_value));
+    snprintf(key, sizeof key, "%s_auto", name);
+    json_object_set_new(object, name, gn_json_number(value));
     json_object_set_new(object, key, json_true());
+}
+
+static void add_options(json_t *object, const gn_method *m, const void *options, double automatic)
+{
+    for (size_t i = 0; m && i < m->option_count; i++) {
+        const gn_option *option = &m->options[i];
+        const void *field = (const char *)options + option->offset;
+        if (option->flags & GN_AUTO && isnan(*(const double *)field))
+            add_automatic(object, option->name, automatic);
+        else if (!(option->flags & GN_NO_HASH))
+            json_object_set_new(object, option->name, option_json(option, options));
+    }
 }
 
 static json_t *method_options_json(const gn_trainer *t)
@@ -119,10 +124,8 @@ static json_t *method_options_json(const gn_trainer *t)
     if (t->config->method_choice.plugin_sha256)
         json_object_set_new(object, "plugin_sha256",
                             json_string(t->config->method_choice.plugin_sha256));
-    add_options(object, run->method, t->config->method_options);
-    if (run->automatic)
-        add_automatic(object, run);
-    add_options(object, t->config->estimator, t->config->estimator_options);
+    add_options(object, run->method, t->config->method_options, run->automatic_value);
+    add_options(object, t->config->estimator, t->config->estimator_options, t->at.pseudo.t);
     return object;
 }
 
@@ -141,9 +144,12 @@ static json_t *pseudo_json(const gn_pseudo_report *p, const gerne_groups *groups
     if (!p->made)
         return json_null();
     json_t *json =
-        json_pack("{s:o,s:I,s:o,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
+        json_pack("{s:o,s:I,s:o,s:o,s:o,s:o}", "t", gn_json_number(p->t), "n", (json_int_t)p->n,
+                  "share", gn_json_number((double)p->n / (double)gerne_groups_total(groups)),
                   "precision", gn_json_number(p->precision), "recall", gn_json_number(p->recall),
                   "names", gn_json_names(groups->attribute_names, groups->attributes));
+    if (json && !isnan(p->expected_precision))
+        json_object_set_new(json, "expected_precision", gn_json_number(p->expected_precision));
     if (json && !isnan(p->flipped))
         json_object_set_new(json, "flipped", gn_json_number(p->flipped));
     return json;

@@ -181,6 +181,11 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
     for (uint32_t y = 0; y < run->classes; y++) {
         if (groups->present[y] > 1)
             continue;
+        if (trainer_of(run)->config->method_choice.no_shortcut == GN_NO_SHORTCUT_KEEP) {
+            gn_warn(run->ctx, "estimator '%s' found no shortcut in class %s, which stays one group",
+                    run->estimator->name, groups->class_names[y]);
+            continue;
+        }
         uint32_t a = 0;
         while (gerne_groups_count(groups, y, a) == 0)
             a++;
@@ -189,8 +194,10 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
                 "one group, %s",
                 run->estimator->name, groups->class_names[y],
                 (unsigned long long)groups->class_counts[y], gn_group_text(groups, y, a, text));
-        gn_hint(run->ctx, "train its model shorter or longer (--method.estimator_epochs, "
-                          "--method.estimator_lr), or use another --method.estimator");
+        gn_hint(run->ctx,
+                "train its model shorter or longer (--method.estimator_epochs, "
+                "--method.estimator_lr), use another --method.estimator, or leave such classes as "
+                "they are with --method.no_shortcut keep");
         return GERNE_ENOTHING;
     }
     return GERNE_OK;

@@ -362,19 +362,11 @@ static gerne_status settle_stages(gn_trainer *t)
     GN_TRY(expect_groups(t, &expected));
     add_stages(t, run->method, c->method_options);
     run->expected = expected;
+    run->sizes_checked = expected != NULL;
     gerne_status status = run->method->check ? run->method->check(run) : GERNE_OK;
     run->expected = NULL;
     gerne_groups_close(expected);
     return status;
-}
-
-static gerne_status settle_automatic(gn_trainer *t)
-{
-    const char *name = t->run.method->automatic;
-    char key[64];
-    snprintf(key, sizeof key, "method.%s", name ? name : "");
-    t->run.automatic = name && gn_config_origin(t->config->config, key) == GN_UNSET;
-    return GERNE_OK;
 }
 
 gerne_status gn_trainer_settle(gn_trainer *t)
@@ -384,7 +376,6 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     run->method = c->method;
     run->options = c->method_options;
     run->repairs = c->top.repair != GN_REPAIR_NONE;
-    GN_TRY(settle_automatic(t));
     GN_TRY(gn_arena_new(run->ctx, &t->arena));
     GN_TRY(gn_arena_new(run->ctx, &t->stage_arena));
     int threads = (int)c->top.threads;

@@ -186,7 +186,8 @@ static gerne_status find_groups(gn_trainer *t)
     if (!run->estimator || run->stage->owner == run->estimator)
         return GERNE_OK;
     run->options = t->config->estimator_options;
-    run->pseudo = (gn_pseudo_report){.t = (double)NAN, .flipped = (double)NAN};
+    run->pseudo = (gn_pseudo_report){
+        .t = (double)NAN, .expected_precision = (double)NAN, .flipped = (double)NAN};
     return run->estimator->groups(run);
 }
 

@@ -120,6 +120,19 @@ static bool is_limited(const gn_run_config *base, const char *key)
     return name && strncmp(key, "method.", 7) == 0 && strcmp(key + 7, name) == 0;
 }
 
+static double real_of(const gn_option *option, const void *target)
+{
+    return *(const double *)(const void *)((const char *)target + option->offset);
+}
+
+/* Whether an option is auto in the base: a range around it is not known. */
+static bool is_automatic(const gn_run_config *base, const char *key)
+{
+    void *target;
+    const gn_option *option = gn_config_find(base->config, key, &target);
+    return option && option->flags & GN_AUTO && isnan(real_of(option, target));
+}
+
 static gerne_status usual_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
                                gn_search_axis *axis)
 {
@@ -132,8 +145,9 @@ static gerne_status usual_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
     if (option->search)
         return split(ctx, arena, option->search, axis);
     if (option->search_factor > 0 && option->type == GN_REAL) {
-        const double *given = (const void *)((const char *)target + option->offset);
-        return around(ctx, *given, option->search_factor, axis);
+        double given = real_of(option, target);
+        if (!isnan(given))
+            return around(ctx, given, option->search_factor, axis);
     }
     gn_fail(ctx, GERNE_EUSAGE, "%s%s: it has no default range", prefix, axis->key);
     gn_hint(ctx, "give a list (0.1,0.2) or a range (0.1..0.9)");
@@ -155,7 +169,8 @@ static gerne_status add_usual(void *user, const char *section, const char *summa
     bool guesses = m->base->method_choice.attributes == GN_UNKNOWN && m->base->estimator;
     (void)summary;
     snprintf(key, sizeof key, "%s.%s", section, option->name);
-    bool usual = option->search || option->search_factor > 0 || is_limited(m->base, key);
+    bool usual = option->search || (option->search_factor > 0 && !is_automatic(m->base, key)) ||
+                 is_limited(m->base, key);
     if (!usual || (option->flags & GN_GUESSED && !guesses) || m->out->count == GN_AXES_MAX)
         return GERNE_OK;
     gn_search_axis *axis = &m->out->axes[m->out->count++];

@@ -1,5 +1,6 @@
 #include "testing.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/option.h"
@@ -15,6 +16,7 @@ typedef struct sample {
     double momentum;
     const char *column;
     bool strict;
+    double factor;
 } sample;
 
 static const gn_option options[] = {
@@ -35,6 +37,8 @@ static const gn_option options[] = {
      .help = "m"},
     {"column", GN_TEXT, offsetof(sample, column), .fallback = "y", .alias = "label", .help = "c"},
     {"strict", GN_BOOL, offsetof(sample, strict), .when = "name a|b", .help = "t"},
+    {"factor", GN_REAL, offsetof(sample, factor), .fallback = "auto", .min = 0, .max = 1,
+     .flags = GN_AUTO, .help = "f"},
 };
 
 typedef struct fixture {
@@ -267,6 +271,38 @@ static void test_printed_config_reads_back(void **state)
     close_fixture(&g);
 }
 
+/* The word is a value of options that take it, may be written out, and is replaced by a number or
+ * replaces one. */
+static void test_auto(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml;
+        bool is_auto;
+        const char *printed;
+    } cases[] = {
+        {"", true, "factor: auto\n"},
+        {"train: {factor: auto}\n", true, "factor: auto\n"},
+        {"train: {factor: 0.25}\n", false, "factor: 0.25\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture f = open_fixture();
+        gn_text text = {0};
+        add_tables(&f);
+        assert_ok(f.ctx, load(&f, cases[i].yaml));
+        assert_int_equal(isnan(f.train.factor), cases[i].is_auto);
+        assert_ok(f.ctx, gn_config_print(f.ctx, f.config, 0, &text));
+        assert_non_null(strstr(text.bytes, cases[i].printed));
+        gn_text_free(&text);
+        close_fixture(&f);
+    }
+    fixture f = open_fixture();
+    add_tables(&f);
+    assert_fails(f.ctx, GERNE_EUSAGE, "'auto' is not a number", load(&f, "train: {rate: auto}\n"));
+    assert_fails(f.ctx, GERNE_EUSAGE, "'2' is outside [0, 1]", load(&f, "train: {factor: 2}\n"));
+    close_fixture(&f);
+}
+
 static void test_empty_file_asks_for_nothing(void **state)
 {
     (void)state;
@@ -290,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_bad_values_are_named),
         cmocka_unit_test(test_nearest_name_is_hinted),
         cmocka_unit_test(test_printed_config_reads_back),
+        cmocka_unit_test(test_auto),
         cmocka_unit_test(test_empty_file_asks_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
