@@ -274,19 +274,14 @@ static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *f
     bool in_flags = c->method->automatic && is_auto(flags, key);
     bool in_file =
         c->method->automatic && (is_auto(file, key) || (in_flags && value_of(file, key)));
-    gn_settings own_file = {.source = file ? file->source : NULL,
-                            .arena = gn_config_arena(c->config)};
-    gn_settings own_flags = {.source = flags->source, .arena = gn_config_arena(c->config)};
-    gerne_status status = GERNE_OK;
+    gn_arena *arena = gn_config_arena(c->config);
+    GN_LOCAL(gn_settings) own_file = {.source = file ? file->source : NULL, .arena = arena};
+    GN_LOCAL(gn_settings) own_flags = {.source = flags->source, .arena = arena};
     if (in_file)
-        status = drop_automatic(ctx, key, file, &own_file);
-    if (in_flags && status == GERNE_OK)
-        status = drop_automatic(ctx, key, flags, &own_flags);
-    if (status == GERNE_OK)
-        status = apply_all(ctx, c, in_file ? &own_file : file, in_flags ? &own_flags : flags);
-    gn_settings_free(&own_file);
-    gn_settings_free(&own_flags);
-    return status;
+        GN_TRY(drop_automatic(ctx, key, file, &own_file));
+    if (in_flags)
+        GN_TRY(drop_automatic(ctx, key, flags, &own_flags));
+    return apply_all(ctx, c, in_file ? &own_file : file, in_flags ? &own_flags : flags);
 }
 
 /* Options that were yielded to an exclusive one keep their old value: forget it. */
@@ -378,14 +373,10 @@ gerne_status gn_run_config_new(gerne_ctx *ctx, const gn_settings *file, const gn
                                gn_run_config **out)
 {
     *out = NULL;
-    gn_run_config *c;
+    GN_LOCAL(gn_run_config) *c = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *c, "a configuration", &c));
-    gerne_status status = fill(ctx, c, file, flags);
-    if (status != GERNE_OK)
-        gn_run_config_close(c);
-    else
-        *out = c;
-    return status;
+    GN_TRY(fill(ctx, c, file, flags));
+    return gn_give(&c, out);
 }
 
 void gn_run_config_close(gn_run_config *config)
@@ -437,11 +428,8 @@ gerne_status gn_settle_vocabulary(gerne_ctx *ctx, const gn_run_config *config)
     }
     if (!found)
         return GERNE_OK;
-    gn_settings chosen = {.arena = arena};
-    gerne_status status = gn_settings_add(ctx, &chosen, "model.vocab", &found, 1, false, 0);
-    if (status == GERNE_OK)
-        status = gn_config_apply(ctx, config->config, &chosen);
-    gn_settings_free(&chosen);
+    GN_LOCAL(gn_settings) chosen = {.arena = arena};
     gn_log(ctx, GERNE_LOG_INFO, "vocabulary: '%s', beside the weights", found);
-    return status;
+    GN_TRY(gn_settings_add(ctx, &chosen, "model.vocab", &found, 1, false, 0));
+    return gn_config_apply(ctx, config->config, &chosen);
 }
