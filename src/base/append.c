@@ -38,25 +38,18 @@ static gerne_status cut(gn_append *append, uint64_t keep)
 gerne_status gn_append_open(gerne_ctx *ctx, const char *path, uint64_t keep, gn_append **out)
 {
     *out = NULL;
-    gn_append *append;
+    GN_LOCAL(gn_append) *append = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *append, path, &append));
     append->ctx = ctx;
     append->fd = -1;
     size_t size = strlen(path) + 1;
-    gerne_status status = gn_alloc(ctx, size, 1, path, &append->path);
-    if (status == GERNE_OK) {
-        memcpy(append->path, path, size);
-        status = gn_folder_open_file(ctx, path, O_WRONLY, &append->fd);
-    }
-    if (status == GERNE_OK && keep == 0)
-        status = gn_path_sync(ctx, path); /* it may be new */
-    if (status == GERNE_OK)
-        status = cut(append, keep);
-    if (status == GERNE_OK)
-        *out = append;
-    else
-        gn_append_close(append);
-    return status;
+    GN_TRY(gn_alloc(ctx, size, 1, path, &append->path));
+    memcpy(append->path, path, size);
+    GN_TRY(gn_folder_open_file(ctx, path, O_WRONLY, &append->fd));
+    if (keep == 0)
+        GN_TRY(gn_path_sync(ctx, path)); /* it may be new */
+    GN_TRY(cut(append, keep));
+    return gn_give(&append, out);
 }
 
 gerne_status gn_append_flush(gn_append *append)

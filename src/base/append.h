@@ -27,5 +27,6 @@ GERNE_CHECKED gerne_status gn_append_sync(gn_append *append, uint64_t *length);
 
 /* Flushes what is left, as far as that succeeds; takes NULL. */
 void gn_append_close(gn_append *append);
+GN_LOCAL_HANDLE(gn_append, gn_append_close)
 
 #endif

@@ -1,15 +1,12 @@
 #include "base/csv.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
-
-#undef gn_csv_fail /* the analyzer's view of it; see base/status.h */
 
 /* A quote that is never closed must not pull a whole file into memory. */
 enum { CELL_LIMIT = 1 << 26 };
@@ -39,14 +36,11 @@ struct gn_csv {
     size_t cell_count, cell_capacity;
 };
 
-gerne_status gn_csv_fail(gn_csv *csv, gerne_status status, ptrdiff_t column, const char *format,
-                         ...)
+gerne_status(gn_csv_fail)(gn_csv *csv, gerne_status status, ptrdiff_t column, const char *format,
+                          ...)
 {
     char sentence[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
+    GN_FORMAT(sentence, format);
     if (column < 0 || (size_t)column >= csv->columns)
         return gn_fail(csv->ctx, status, "%s, line %zu: %s", csv->file, csv->row_line, sentence);
     return gn_fail(csv->ctx, status, "%s, line %zu, column '%s': %s", csv->file, csv->row_line,
@@ -289,17 +283,12 @@ void gn_csv_rewind(gn_csv *csv)
 static gerne_status reader_new(gerne_ctx *ctx, const char *name, gn_csv **out)
 {
     *out = NULL;
-    gn_csv *csv;
+    GN_LOCAL(gn_csv) *csv = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *csv, "a CSV reader", &csv));
     csv->ctx = ctx;
-    gerne_status status = gn_arena_new(ctx, &csv->arena);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, csv->arena, name, &csv->file);
-    if (status == GERNE_OK)
-        *out = csv;
-    else
-        gn_csv_close(csv);
-    return status;
+    GN_TRY(gn_arena_new(ctx, &csv->arena));
+    GN_TRY(gn_arena_copy_text(ctx, csv->arena, name, &csv->file));
+    return gn_give(&csv, out);
 }
 
 static gerne_status reader_start(gn_csv *csv, const void *bytes, size_t size,

@@ -69,9 +69,7 @@ size_t gn_csv_line(const gn_csv *csv);
 /* Fails with "FILE.csv, line 7, column 'y': ..."; a negative column is not named. */
 gerne_status gn_csv_fail(gn_csv *csv, gerne_status status, ptrdiff_t column, const char *format,
                          ...) GN_PRINTF(4, 5);
-#ifdef __clang_analyzer__ /* as in base/status.h */
-#define gn_csv_fail(csv, status, ...)                                                              \
-    (gn_csv_fail(csv, status, __VA_ARGS__), gn_given_status(status))
-#endif
+#define gn_csv_fail(csv, status, ...) /* as in base/status.h */                                    \
+    gn_failed_((gn_csv_fail)(csv, status, __VA_ARGS__), status)
 
 #endif

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/file.h"
+
 enum { DIGITS = 15 };
 
 json_t *gn_json_number(double value)
@@ -119,4 +121,30 @@ gerne_status gn_json_parse(gerne_ctx *ctx, const char *bytes, size_t size, const
         return GERNE_OK;
     return gn_fail(ctx, GERNE_EDATA, "%s is not valid JSON (line %d, column %d: %s)", where,
                    error.line, error.column, error.text);
+}
+
+gerne_status gn_json_read(gerne_ctx *ctx, const char *path, size_t limit, json_t **out)
+{
+    GN_LOCAL(gn_text) text = {0};
+    *out = NULL;
+    GN_TRY(gn_file_read(ctx, path, limit, &text));
+    return gn_json_parse(ctx, text.bytes, text.size, path, out);
+}
+
+gerne_status gn_json_write(gerne_ctx *ctx, const char *path, const json_t *json)
+{
+    GN_LOCAL(gn_text) text = {0};
+    GN_TRY(gn_json_print(ctx, json, &text));
+    return gn_file_write(ctx, path, text.bytes, text.size);
+}
+
+const char *gn_json_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+double gn_json_real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }

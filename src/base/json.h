@@ -41,4 +41,15 @@ GERNE_CHECKED gerne_status gn_json_print_line(gerne_ctx *ctx, const json_t *json
 GERNE_CHECKED gerne_status gn_json_parse(gerne_ctx *ctx, const char *bytes, size_t size,
                                          const char *where, json_t **out);
 
+/* Reads a file of at most limit bytes; *out is NULL on failure. */
+GERNE_CHECKED gerne_status gn_json_read(gerne_ctx *ctx, const char *path, size_t limit,
+                                        json_t **out);
+
+/* Writes the document, whole or not at all. */
+GERNE_CHECKED gerne_status gn_json_write(gerne_ctx *ctx, const char *path, const json_t *json);
+
+/* A member of a stranger's object: NULL or NaN when it is missing or of another kind. */
+const char *gn_json_text(const json_t *object, const char *key);
+double gn_json_real(const json_t *object, const char *key);
+
 #endif

@@ -105,6 +105,14 @@ void gn_free_local(void *pointer)
     gn_free(block);
 }
 
+gerne_status gn_give(void *local, void *out)
+{
+    void *const none = NULL;
+    memcpy(out, local, sizeof none);
+    memcpy(local, &none, sizeof none);
+    return GERNE_OK;
+}
+
 size_t gn_memory_available(void)
 {
     FILE *file = fopen("/proc/meminfo", "re");

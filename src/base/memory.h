@@ -27,6 +27,9 @@ void gn_free(void *pointer); /* takes NULL */
 #define GN_FREED __attribute__((cleanup(gn_free_local)))
 void gn_free_local(void *pointer); /* of the address of the pointer */
 
+/* Moves the pointer at the address local to *out: it outlives its scope. Returns GERNE_OK. */
+gerne_status gn_give(void *local, void *out);
+
 /* false when the product overflows. */
 bool gn_multiply(size_t a, size_t b, size_t *product);
 

@@ -229,16 +229,12 @@ static bool find_condition(const gn_config *config, const table *t, const gn_opt
 static gerne_status reset(gerne_ctx *ctx, const gn_config *config, const table *t,
                           const gn_option *option, bool *changed)
 {
-    gn_text before = {0}, after = {0};
-    gerne_status status = gn_option_print(ctx, option, t->target, &before);
-    if (status == GERNE_OK)
-        status = gn_options_default(ctx, config->arena, option, 1, t->target);
-    if (status == GERNE_OK)
-        status = gn_option_print(ctx, option, t->target, &after);
-    *changed = status == GERNE_OK && (!option->fallback || strcmp(before.bytes, after.bytes) != 0);
-    gn_text_free(&before);
-    gn_text_free(&after);
-    return status;
+    GN_LOCAL(gn_text) before = {0}, after = {0};
+    GN_TRY(gn_option_print(ctx, option, t->target, &before));
+    GN_TRY(gn_options_default(ctx, config->arena, option, 1, t->target));
+    GN_TRY(gn_option_print(ctx, option, t->target, &after));
+    *changed = !option->fallback || strcmp(before.bytes, after.bytes) != 0;
+    return GERNE_OK;
 }
 
 /* An option that does not apply counts as unset. It is an error to ask for it, except that a file

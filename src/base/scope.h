@@ -8,7 +8,7 @@
  *     GN_TRY(describe(ctx, arena, &text));
  *     return gn_file_write(ctx, path, text.bytes, text.size);
  *
- * Each is initialised where it is declared; one that is given away is set to NULL.
+ * Each is initialised where it is declared. gn_give hands one to the caller, at the end of an open.
  */
 #ifndef GN_BASE_SCOPE_H
 #define GN_BASE_SCOPE_H

@@ -169,6 +169,14 @@ void gn_sha256_end(gn_sha256 *hash, unsigned char digest[GN_SHA256_SIZE])
         digest[i] = (unsigned char)(hash->state[i / 4] >> (24 - 8 * (i % 4)));
 }
 
+void gn_sha256_of(const void *bytes, size_t size, unsigned char digest[GN_SHA256_SIZE])
+{
+    gn_sha256 hash;
+    gn_sha256_start(&hash);
+    gn_sha256_add(&hash, bytes, size);
+    gn_sha256_end(&hash, digest);
+}
+
 void gn_sha256_hex(const unsigned char digest[GN_SHA256_SIZE], char hex[GN_SHA256_HEX])
 {
     static const char digits[] = "0123456789abcdef";
@@ -181,12 +189,8 @@ void gn_sha256_hex(const unsigned char digest[GN_SHA256_SIZE], char hex[GN_SHA25
 
 gerne_status gn_sha256_file(gerne_ctx *ctx, const char *path, unsigned char digest[GN_SHA256_SIZE])
 {
-    gn_map map;
+    GN_LOCAL(gn_map) map = {0};
     GN_TRY(gn_map_open(ctx, path, &map));
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, map.bytes, map.size);
-    gn_sha256_end(&hash, digest);
-    gn_map_close(&map);
+    gn_sha256_of(map.bytes, map.size, digest);
     return GERNE_OK;
 }

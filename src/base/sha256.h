@@ -17,6 +17,9 @@ void gn_sha256_start(gn_sha256 *hash);
 void gn_sha256_add(gn_sha256 *hash, const void *bytes, size_t size);
 void gn_sha256_end(gn_sha256 *hash, unsigned char digest[GN_SHA256_SIZE]);
 
+/* All of the above at once. */
+void gn_sha256_of(const void *bytes, size_t size, unsigned char digest[GN_SHA256_SIZE]);
+
 /* 64 lower-case digits and a final '\0'. */
 void gn_sha256_hex(const unsigned char digest[GN_SHA256_SIZE], char hex[GN_SHA256_HEX]);
 

@@ -1,18 +1,12 @@
 #include "base/status.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
-
-/* The analyzer's view of these; see the header. */
-#undef gn_fail
-#undef gn_fail_errno
-#undef gn_fail_in
+#include "base/text.h"
 
 enum { LINE_MAX_BYTES = 2048 };
 
@@ -100,10 +94,7 @@ gerne_status(gn_fail)(gerne_ctx *ctx, gerne_status status, const char *format, .
 {
     if (!ctx)
         return status;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(ctx->message, sizeof ctx->message, format, args);
-    va_end(args);
+    GN_FORMAT(ctx->message, format);
     ctx->hint[0] = '\0';
     return status;
 }
@@ -113,10 +104,7 @@ gerne_status(gn_fail_errno)(gerne_ctx *ctx, gerne_status status, const char *for
     int saved = errno;
     if (!ctx)
         return status;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(ctx->message, sizeof ctx->message, format, args);
-    va_end(args);
+    GN_FORMAT(ctx->message, format);
     ctx->hint[0] = '\0';
     size_t used = strlen(ctx->message);
     char text[128];
@@ -127,24 +115,17 @@ gerne_status(gn_fail_errno)(gerne_ctx *ctx, gerne_status status, const char *for
 
 void gn_hint(gerne_ctx *ctx, const char *format, ...)
 {
-    if (!ctx)
-        return;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(ctx->hint, sizeof ctx->hint, format, args);
-    va_end(args);
+    if (ctx)
+        GN_FORMAT(ctx->hint, format);
 }
 
-gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+gerne_status(gn_fail_in)(gerne_ctx *ctx, gerne_status status, const char *format, ...)
 {
     if (!ctx)
         return status;
     char rest[GN_MESSAGE_MAX];
     memcpy(rest, ctx->message, sizeof rest);
-    va_list args;
-    va_start(args, format);
-    vsnprintf(ctx->message, sizeof ctx->message, format, args);
-    va_end(args);
+    GN_FORMAT(ctx->message, format);
     size_t used = strlen(ctx->message);
     snprintf(ctx->message + used, sizeof ctx->message - used, ": %s", rest);
     return status;
@@ -183,10 +164,7 @@ void gn_log(gerne_ctx *ctx, gerne_log_level level, const char *format, ...)
     if (!ctx || !ctx->log)
         return;
     char line[LINE_MAX_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
+    GN_FORMAT(line, format);
     ctx->log(ctx->log_user, level, line);
 }
 
@@ -195,10 +173,7 @@ void gn_warn(gerne_ctx *ctx, const char *format, ...)
     if (!ctx)
         return;
     char text[LINE_MAX_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    GN_FORMAT(text, format);
     gn_log(ctx, GERNE_LOG_WARNING, "%s", text);
     if (ctx->warning)
         ctx->warning(ctx->warning_user, text);

@@ -22,8 +22,15 @@ gerne_status gn_fail(gerne_ctx *ctx, gerne_status status, const char *format, ..
 gerne_status gn_fail_errno(gerne_ctx *ctx, gerne_status status, const char *format, ...)
     GN_PRINTF(3, 4);
 
-/* The compiler and its analyzer see through these that the status comes back, and so which paths a
- * failure does not take. status is evaluated twice. */
+/* Puts words such as "file.csv, line 7" before the sentence just recorded; returns status. */
+gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format, ...)
+    GN_PRINTF(3, 4);
+
+/* Adds the way out to the failure just recorded. */
+void gn_hint(gerne_ctx *ctx, const char *format, ...) GN_PRINTF(2, 3);
+
+/* The compiler and its analyzer, which read one file at a time, see through these that the status
+ * comes back, and so which paths a failure does not take. status is evaluated twice. */
 static inline gerne_status gn_failed_(gerne_status recorded, gerne_status status)
 {
     (void)recorded;
@@ -32,25 +39,7 @@ static inline gerne_status gn_failed_(gerne_status recorded, gerne_status status
 #define gn_fail(ctx, status, ...) gn_failed_((gn_fail)(ctx, status, __VA_ARGS__), status)
 #define gn_fail_errno(ctx, status, ...)                                                            \
     gn_failed_((gn_fail_errno)(ctx, status, __VA_ARGS__), status)
-
-/* Adds the way out to the failure just recorded. */
-void gn_hint(gerne_ctx *ctx, const char *format, ...) GN_PRINTF(2, 3);
-
-/* Puts words such as "file.csv, line 7" before the sentence just recorded; returns status. */
-gerne_status gn_fail_in(gerne_ctx *ctx, gerne_status status, const char *format, ...)
-    GN_PRINTF(3, 4);
-
-#ifdef __clang_analyzer__
-/* The analyzer reads one file at a time; this tells it that a failure returns what it was given. */
-static inline gerne_status gn_given_status(gerne_status status)
-{
-    return status;
-}
-#define gn_fail(ctx, status, ...) (gn_fail(ctx, status, __VA_ARGS__), gn_given_status(status))
-#define gn_fail_errno(ctx, status, ...)                                                            \
-    (gn_fail_errno(ctx, status, __VA_ARGS__), gn_given_status(status))
-#define gn_fail_in(ctx, status, ...) (gn_fail_in(ctx, status, __VA_ARGS__), gn_given_status(status))
-#endif
+#define gn_fail_in(ctx, status, ...) gn_failed_((gn_fail_in)(ctx, status, __VA_ARGS__), status)
 
 /* The present failure, kept while something else is tried. */
 enum { GN_MESSAGE_MAX = 2048 };

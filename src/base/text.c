@@ -3,8 +3,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,21 +15,28 @@ gerne_status gn_text_add_bytes(gerne_ctx *ctx, gn_text *text, const void *bytes,
     return GERNE_OK;
 }
 
-gerne_status gn_text_add(gerne_ctx *ctx, gn_text *text, const char *format, ...)
+gerne_status gn_text_add_list(gerne_ctx *ctx, gn_text *text, const char *format, va_list arguments)
 {
-    va_list args;
-    va_start(args, format);
-    int need = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    va_list again;
+    va_copy(again, arguments);
+    int need = vsnprintf(NULL, 0, format, again);
+    va_end(again);
     if (need < 0)
         return gn_fail(ctx, GERNE_EINTERNAL, "a text could not be formatted");
     size_t size = (size_t)need;
     GN_TRY(gn_grow(ctx, &text->bytes, &text->capacity, text->size + size + 1, 1, "text"));
-    va_start(args, format);
-    vsnprintf(text->bytes + text->size, size + 1, format, args);
-    va_end(args);
+    vsnprintf(text->bytes + text->size, size + 1, format, arguments);
     text->size += size;
     return GERNE_OK;
+}
+
+gerne_status gn_text_add(gerne_ctx *ctx, gn_text *text, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    gerne_status status = gn_text_add_list(ctx, text, format, arguments);
+    va_end(arguments);
+    return status;
 }
 
 void gn_text_clear(gn_text *text)

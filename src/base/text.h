@@ -2,6 +2,9 @@
 #ifndef GN_BASE_TEXT_H
 #define GN_BASE_TEXT_H
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/memory.h"
 
 #pragma GCC visibility push(default) /* what plug-ins may call */
@@ -14,11 +17,24 @@ typedef struct gn_text {
 
 GERNE_CHECKED gerne_status gn_text_add(gerne_ctx *ctx, gn_text *text, const char *format, ...)
     GN_PRINTF(3, 4);
+/* The same with the arguments as a list. */
+GERNE_CHECKED gerne_status gn_text_add_list(gerne_ctx *ctx, gn_text *text, const char *format,
+                                            va_list arguments) GN_PRINTF(3, 0);
 GERNE_CHECKED gerne_status gn_text_add_bytes(gerne_ctx *ctx, gn_text *text, const void *bytes,
                                              size_t size);
 void gn_text_clear(gn_text *text); /* empties it and keeps the memory */
 void gn_text_free(gn_text *text);
 GN_LOCAL_STRUCT(gn_text, gn_text_free)
+
+/* Fills a char array from the arguments that follow format, the last parameter of a function with
+ * "..."; what does not fit is cut. */
+#define GN_FORMAT(array, format)                                                                   \
+    do {                                                                                           \
+        va_list gn_arguments_;                                                                     \
+        va_start(gn_arguments_, format);                                                           \
+        vsnprintf(array, sizeof(array), format, gn_arguments_);                                    \
+        va_end(gn_arguments_);                                                                     \
+    } while (0)
 
 /* The whole text must be the number; false otherwise, also on overflow, NaN and white space. */
 bool gn_parse_int(const char *text, int64_t *out);

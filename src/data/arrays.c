@@ -178,12 +178,8 @@ static gerne_status load_pixels(gerne_ctx *ctx, const gn_source *source, gn_scra
         GN_TRY(fetch_one(ctx, &self->arrays, row, pixels));
     else
         memcpy(pixels, self->arrays.pixels + row * self->bytes, self->bytes);
-    if (digest) {
-        gn_sha256 hash;
-        gn_sha256_start(&hash);
-        gn_sha256_add(&hash, pixels, self->bytes);
-        gn_sha256_end(&hash, digest);
-    }
+    if (digest)
+        gn_sha256_of(pixels, self->bytes, digest);
     return GERNE_OK;
 }
 

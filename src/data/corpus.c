@@ -22,28 +22,24 @@ struct gn_corpus {
 gerne_status gn_corpus_new(gerne_ctx *ctx, const gn_data_options *options,
                            const char *const *columns, size_t count, gn_corpus **out)
 {
-    gn_corpus *c;
+    GN_LOCAL(gn_corpus) *c = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *c, "texts", &c));
-    gerne_status status = gn_arena_new(ctx, &c->arena);
+    GN_TRY(gn_arena_new(ctx, &c->arena));
     c->arrays = options->arrays;
-    if (status == GERNE_OK && !c->arrays)
-        status = gn_arena_copy_text(ctx, c->arena, options->file, &c->path);
-    if (status == GERNE_OK && options->vocab)
-        status = gn_arena_copy_text(ctx, c->arena, options->vocab, &c->vocab);
-    if (status == GERNE_OK && options->cache)
-        status = gn_arena_copy_text(ctx, c->arena, options->cache, &c->cache);
+    if (!c->arrays)
+        GN_TRY(gn_arena_copy_text(ctx, c->arena, options->file, &c->path));
+    if (options->vocab)
+        GN_TRY(gn_arena_copy_text(ctx, c->arena, options->vocab, &c->vocab));
+    if (options->cache)
+        GN_TRY(gn_arena_copy_text(ctx, c->arena, options->cache, &c->cache));
     c->column_count = c->arrays ? count : 0;
-    for (; status == GERNE_OK && c->column_count < count; c->column_count++)
-        status = gn_arena_copy_text(ctx, c->arena, columns[c->column_count],
-                                    &c->columns[c->column_count]);
+    for (; c->column_count < count; c->column_count++)
+        GN_TRY(gn_arena_copy_text(ctx, c->arena, columns[c->column_count],
+                                  &c->columns[c->column_count]));
     c->max_tokens = (size_t)options->max_tokens;
     gn_sha256_start(&c->hash);
-    if (status != GERNE_OK)
-        gn_corpus_close(c);
-    else
-        *out = c;
-    return status;
+    return gn_give(&c, out);
 }
 
 void gn_corpus_close(gn_corpus *c)

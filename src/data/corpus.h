@@ -21,6 +21,7 @@ typedef struct gn_corpus gn_corpus;
 GERNE_CHECKED gerne_status gn_corpus_new(gerne_ctx *ctx, const gn_data_options *options,
                                          const char *const *columns, size_t count, gn_corpus **out);
 void gn_corpus_close(gn_corpus *corpus); /* takes NULL */
+GN_LOCAL_HANDLE(gn_corpus, gn_corpus_close)
 void gn_corpus_see(gn_corpus *corpus, const char *const *texts);
 
 /* Finds or makes the tokens. GERNE_EUSAGE without a vocabulary or a cache. */

@@ -201,15 +201,11 @@ static gerne_status compress(gerne_ctx *ctx, gn_scratch *scratch, int severity, 
 {
     static const int quality[] = {80, 65, 58, 50, 40};
     gn_image picture = {GN_SIDE, GN_SIDE, (uint8_t *)in}, decoded;
-    gn_text bytes = {0};
-    gerne_status status = gn_jpeg_encode(ctx, &picture, quality[severity], &bytes);
-    if (status == GERNE_OK)
-        status =
-            gn_image_decode(ctx, scratch, "a corrupted picture", bytes.bytes, bytes.size, &decoded);
-    if (status == GERNE_OK)
-        memcpy(out, decoded.pixels, GN_PICTURE);
-    gn_text_free(&bytes);
-    return status;
+    GN_LOCAL(gn_text) bytes = {0};
+    GN_TRY(gn_jpeg_encode(ctx, &picture, quality[severity], &bytes));
+    GN_TRY(gn_image_decode(ctx, scratch, "a corrupted picture", bytes.bytes, bytes.size, &decoded));
+    memcpy(out, decoded.pixels, GN_PICTURE);
+    return GERNE_OK;
 }
 
 static gn_corrupter *const corrupters[GN_CORRUPTIONS] = {

@@ -1,7 +1,6 @@
 #include "data/dataset.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,29 +29,21 @@ gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_
     if (options->format < 0 || (size_t)options->format >= sizeof openers / sizeof openers[0])
         return gn_fail(ctx, GERNE_EUSAGE, "data.format %d does not exist", options->format);
     GN_TRY(check_preset(ctx, options));
-    gn_dataset *dataset;
+    GN_LOCAL(gn_dataset) *dataset = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
     dataset->format = gn_data_format_name(options->format);
     dataset->augment = (gn_augment)options->augment;
     dataset->skip_bad = options->skip_bad;
-    gerne_status status = gn_arena_new(ctx, &dataset->arena);
-    if (status == GERNE_OK)
-        status = gn_parse_size(ctx, options->memory_limit ? options->memory_limit : "2G",
-                               &dataset->memory_limit);
-    if (status == GERNE_OK)
-        status = options->arrays ? gn_open_arrays(ctx, options, dataset)
-                                 : openers[options->format](ctx, options, dataset);
+    GN_TRY(gn_arena_new(ctx, &dataset->arena));
+    GN_TRY(gn_parse_size(ctx, options->memory_limit ? options->memory_limit : "2G",
+                         &dataset->memory_limit));
+    GN_TRY(options->arrays ? gn_open_arrays(ctx, options, dataset)
+                           : openers[options->format](ctx, options, dataset));
     bool made = options->format == GN_DATA_CMNIST || options->format == GN_DATA_CCIFAR10;
-    if (status == GERNE_OK && !made) /* those hold out before they assign attributes */
-        status = gn_dataset_hold_out(ctx, options, dataset);
-    if (status == GERNE_OK)
-        status = gn_dataset_fold(ctx, options, dataset);
-    if (status != GERNE_OK) {
-        gn_dataset_close(dataset);
-        return status;
-    }
-    *out = dataset;
-    return GERNE_OK;
+    if (!made) /* those hold out before they assign attributes */
+        GN_TRY(gn_dataset_hold_out(ctx, options, dataset));
+    GN_TRY(gn_dataset_fold(ctx, options, dataset));
+    return gn_give(&dataset, out);
 }
 
 void gn_dataset_close(gn_dataset *dataset)
@@ -168,14 +159,8 @@ void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *count
 void gn_dataset_settings(gn_dataset *dataset, const char *format, ...)
 {
     char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, text, strlen(text));
-    gn_sha256_end(&hash, dataset->settings_digest);
+    GN_FORMAT(text, format);
+    gn_sha256_of(text, strlen(text), dataset->settings_digest);
 }
 
 static void add_u64(gn_sha256 *hash, uint64_t value)

@@ -61,22 +61,17 @@ gerne_status gn_dataset_inspect(gerne_ctx *ctx, const gn_dataset *dataset, int t
     *out = (gn_inspection){0};
     if (!dataset->source || !dataset->source->inspect)
         return GERNE_OK;
-    inspection_job job = {.dataset = dataset};
-    uint8_t *failed = NULL;
-    gerne_status status = gn_alloc(ctx, dataset->n, sizeof *job.sizes, "sizes", &job.sizes);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, dataset->n, 1, "samples", &failed);
-    if (status == GERNE_OK)
-        status = gn_parallel(ctx, threads, dataset->n, "look at files", inspect_one, &job, failed);
-    if (status == GERNE_OK) {
-        out->files = dataset->n;
-        for (size_t i = 0; i < dataset->n; i++)
-            out->bad += failed[i];
-        summarize(&job, out);
-    }
-    gn_free(job.sizes);
-    gn_free(failed);
-    return status;
+    GN_FREED uint32_t(*sizes)[2] = NULL;
+    GN_FREED uint8_t *failed = NULL;
+    GN_TRY(gn_alloc(ctx, dataset->n, sizeof *sizes, "sizes", &sizes));
+    GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
+    inspection_job job = {.dataset = dataset, .sizes = sizes};
+    GN_TRY(gn_parallel(ctx, threads, dataset->n, "look at files", inspect_one, &job, failed));
+    out->files = dataset->n;
+    for (size_t i = 0; i < dataset->n; i++)
+        out->bad += failed[i];
+    summarize(&job, out);
+    return GERNE_OK;
 }
 
 /* ---- JSON ---- */

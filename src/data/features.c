@@ -183,21 +183,16 @@ static gerne_status unlabelled(gerne_ctx *ctx, size_t rows, gn_dataset *dataset)
 static gerne_status labels_for(gerne_ctx *ctx, const gn_data_options *options, size_t rows_there,
                                gn_dataset *dataset)
 {
-    gn_rows rows = {0};
+    GN_LOCAL(gn_rows) rows = {0};
     bool known = rows_there != ROWS_UNKNOWN;
     if (gn_is_none(options->y) && !options->labels && known)
         return unlabelled(ctx, rows_there, dataset);
-    gerne_status status = read_labels(ctx, options, &rows);
-    if (status == GERNE_OK && known && rows.n != rows_there)
-        status = gn_fail(ctx, GERNE_EDATA, "'%s' has %zu rows, '%s' has %zu", options->file,
-                         rows_there, options->labels, rows.n);
-    if (status == GERNE_OK) {
-        status = gn_rows_finish(ctx, &rows, dataset);
-        if (status != GERNE_OK)
-            status = gn_fail_in(ctx, status, "'%s'", options->labels);
-    }
-    gn_rows_close(&rows);
-    return status;
+    GN_TRY(read_labels(ctx, options, &rows));
+    if (known && rows.n != rows_there)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has %zu rows, '%s' has %zu", options->file,
+                       rows_there, options->labels, rows.n);
+    gerne_status status = gn_rows_finish(ctx, &rows, dataset);
+    return status == GERNE_OK ? status : gn_fail_in(ctx, status, "'%s'", options->labels);
 }
 
 static gerne_status check_matrix(gerne_ctx *ctx, const char *name, const gn_npy *array)

@@ -181,7 +181,7 @@ gerne_status gn_fetch_new(gerne_ctx *ctx, const gn_dataset *dataset,
     *out = NULL;
     if (!dataset->prepared)
         return gn_fail(ctx, GERNE_EINTERNAL, "only samples of a prepared dataset are fetched");
-    gn_fetch *fetch;
+    GN_LOCAL(gn_fetch) *fetch = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *fetch, "a prefetcher", &fetch));
     fetch->ctx = ctx;
     fetch->dataset = dataset;
@@ -194,15 +194,10 @@ gerne_status gn_fetch_new(gerne_ctx *ctx, const gn_dataset *dataset,
     size_t allowed = dataset->memory_limit / (dataset->dimension ? dataset->dimension : 1);
     if (!gn_dataset_in_memory(dataset) && fetch->slot_count > allowed)
         fetch->slot_count = allowed ? allowed : 1;
-    gerne_status status = allocate(ctx, fetch);
-    if (status == GERNE_OK && !fetch->direct)
-        status = start_threads(ctx, fetch);
-    if (status != GERNE_OK) {
-        gn_fetch_close(fetch);
-        return status;
-    }
-    *out = fetch;
-    return GERNE_OK;
+    GN_TRY(allocate(ctx, fetch));
+    if (!fetch->direct)
+        GN_TRY(start_threads(ctx, fetch));
+    return gn_give(&fetch, out);
 }
 
 void gn_fetch_close(gn_fetch *fetch)

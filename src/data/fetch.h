@@ -32,6 +32,7 @@ typedef struct gn_fetch_options {
 GERNE_CHECKED gerne_status gn_fetch_new(gerne_ctx *ctx, const gn_dataset *dataset,
                                         const gn_fetch_options *options, gn_fetch **out);
 void gn_fetch_close(gn_fetch *fetch); /* takes NULL; waits for the threads */
+GN_LOCAL_HANDLE(gn_fetch, gn_fetch_close)
 
 /* Samples that can be submitted now. */
 size_t gn_fetch_room(const gn_fetch *fetch);

@@ -68,14 +68,6 @@ static gerne_status read_file(gerne_ctx *ctx, const gn_source *source, gn_scratc
     return status;
 }
 
-static void digest_bytes(const gn_text *bytes, unsigned char *digest)
-{
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, bytes->bytes, bytes->size);
-    gn_sha256_end(&hash, digest);
-}
-
 static gerne_status decode_row(gerne_ctx *ctx, const image_source *self, gn_scratch *scratch,
                                size_t row, uint8_t *pixels, unsigned char *digest)
 {
@@ -84,7 +76,7 @@ static gerne_status decode_row(gerne_ctx *ctx, const image_source *self, gn_scra
     gn_image image;
     GN_TRY(read_file(ctx, &self->source, scratch, row, path, &bytes));
     if (digest)
-        digest_bytes(&bytes, digest);
+        gn_sha256_of(bytes.bytes, bytes.size, digest);
     GN_TRY(gn_image_decode(ctx, scratch, path, bytes.bytes, bytes.size, &image));
     size_t height, width;
     gn_transform_size(&self->transform, image.height, image.width, &height, &width);
@@ -111,7 +103,7 @@ static gerne_status digest_row(gerne_ctx *ctx, const gn_source *source, gn_scrat
     gn_text bytes;
     gerne_status status = read_file(ctx, source, scratch, row, path, &bytes);
     if (status == GERNE_OK)
-        digest_bytes(&bytes, digest);
+        gn_sha256_of(bytes.bytes, bytes.size, digest);
     return place(ctx, (const image_source *)source, row, status);
 }
 

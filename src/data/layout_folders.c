@@ -200,12 +200,9 @@ static gerne_status add_folders(gerne_ctx *ctx, gn_collection *collection,
 
 gerne_status gn_read_folders(gerne_ctx *ctx, gn_collection *collection)
 {
-    gn_listing listing;
+    GN_LOCAL(gn_listing) listing = {0};
     GN_TRY(gn_list_images(ctx, collection->directory, &listing));
-    gerne_status status =
-        listing.count ? add_folders(ctx, collection, &listing) : no_images(ctx, collection);
-    gn_listing_free(&listing);
-    return status;
+    return listing.count ? add_folders(ctx, collection, &listing) : no_images(ctx, collection);
 }
 
 /* ---- DFA's names ---- */
@@ -270,37 +267,29 @@ static gerne_status add_dfa(gerne_ctx *ctx, gn_collection *collection, const gn_
 
 gerne_status gn_read_dfa(gerne_ctx *ctx, gn_collection *collection)
 {
-    gn_listing listing;
+    GN_LOCAL(gn_listing) listing = {0}, shared = {0};
     bool has_test = false;
     GN_TRY(gn_list_images(ctx, collection->directory, &listing));
-    gerne_status status =
-        listing.count ? open_rows(ctx, collection, true, true) : no_images(ctx, collection);
-    if (status == GERNE_OK)
-        status = add_dfa(ctx, collection, &listing, "", &has_test);
-    gn_listing_free(&listing);
-    GN_TRY(status);
+    GN_TRY(listing.count ? open_rows(ctx, collection, true, true) : no_images(ctx, collection));
+    GN_TRY(add_dfa(ctx, collection, &listing, "", &has_test));
     const char *beside;
     GN_TRY(gn_path_join(ctx, collection->files.arena, collection->directory, "../test", &beside));
     if (has_test || !gn_is_directory(beside))
         return GERNE_OK;
-    GN_TRY(gn_list_images(ctx, beside, &listing)); /* one test set for all ratios */
-    status = add_dfa(ctx, collection, &listing, "../test/", &has_test);
-    gn_listing_free(&listing);
-    return status;
+    GN_TRY(gn_list_images(ctx, beside, &shared)); /* one test set for all ratios */
+    return add_dfa(ctx, collection, &shared, "../test/", &has_test);
 }
 
 /* ---- no labels ---- */
 
 gerne_status gn_read_plain(gerne_ctx *ctx, gn_collection *collection)
 {
-    gn_listing listing;
+    GN_LOCAL(gn_listing) listing = {0};
     GN_TRY(gn_list_images(ctx, collection->directory, &listing));
-    gerne_status status =
-        listing.count ? open_rows(ctx, collection, false, false) : no_images(ctx, collection);
-    for (size_t i = 0; status == GERNE_OK && i < listing.count; i++)
-        status = add(ctx, collection, listing.paths[i], NULL, NULL, GN_TEST);
-    gn_listing_free(&listing);
-    return status;
+    GN_TRY(listing.count ? open_rows(ctx, collection, false, false) : no_images(ctx, collection));
+    for (size_t i = 0; i < listing.count; i++)
+        GN_TRY(add(ctx, collection, listing.paths[i], NULL, NULL, GN_TEST));
+    return GERNE_OK;
 }
 
 /* ---- guessing ---- */

@@ -101,40 +101,29 @@ static gerne_status check_required(gerne_ctx *ctx, const char *name, const gn_te
 static gerne_status read_members(gerne_ctx *ctx, struct archive *archive, const char *name,
                                  size_t limit, gn_npz_member *members, size_t count)
 {
-    unsigned char *head;
-    gn_text place = {0}, arrays = {0};
+    GN_FREED unsigned char *head = NULL;
+    GN_LOCAL(gn_text) place = {0}, arrays = {0};
     GN_TRY(gn_alloc(ctx, HEADER_ROOM, 1, "a header", &head));
-    gerne_status status = GERNE_OK;
-    while (status == GERNE_OK) {
+    for (;;) {
         struct archive_entry *entry;
         int step = archive_read_next_header(archive, &entry);
         if (step == ARCHIVE_EOF)
-            break;
-        if (step != ARCHIVE_OK) {
-            status = archive_failed(ctx, archive, name);
-            break;
-        }
+            return check_required(ctx, name, &arrays, members, count);
+        if (step != ARCHIVE_OK)
+            return archive_failed(ctx, archive, name);
         const char *path = archive_entry_pathname(entry);
         gn_npz_member *member = path ? wanted(path, members, count) : NULL;
         if (path)
-            status = list_array(ctx, path, &arrays);
-        if (!member || status != GERNE_OK)
+            GN_TRY(list_array(ctx, path, &arrays));
+        if (!member)
             continue;
         gn_text_clear(&place);
-        status = gn_text_add(ctx, &place, "%s[%s]", name, member->name);
-        if (status == GERNE_OK && member->found)
-            status = gn_fail(ctx, GERNE_EDATA, "'%s' appears twice", place.bytes);
-        if (status == GERNE_OK)
-            status = read_member(ctx, archive, place.bytes, limit, head, member);
-        if (status == GERNE_OK)
-            limit -= member->array.size;
+        GN_TRY(gn_text_add(ctx, &place, "%s[%s]", name, member->name));
+        if (member->found)
+            return gn_fail(ctx, GERNE_EDATA, "'%s' appears twice", place.bytes);
+        GN_TRY(read_member(ctx, archive, place.bytes, limit, head, member));
+        limit -= member->array.size;
     }
-    if (status == GERNE_OK)
-        status = check_required(ctx, name, &arrays, members, count);
-    gn_text_free(&place);
-    gn_text_free(&arrays);
-    gn_free(head);
-    return status;
 }
 
 gerne_status gn_npz_parse(gerne_ctx *ctx, const char *name, const void *bytes, size_t size,

@@ -49,15 +49,6 @@ static gerne_status drop_bad(gerne_ctx *ctx, gn_dataset *dataset, uint8_t *faile
     return GERNE_OK;
 }
 
-static void digest_of_digests(const unsigned char *digests, size_t count,
-                              unsigned char out[GN_SHA256_SIZE])
-{
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, digests, count * GN_SHA256_SIZE);
-    gn_sha256_end(&hash, out);
-}
-
 static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     size_t bytes = 0;
@@ -89,7 +80,7 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
     if (status == GERNE_OK && failed)
         status = drop_bad(ctx, dataset, failed, job.digests);
     if (status == GERNE_OK && job.digests)
-        digest_of_digests(job.digests, dataset->n, dataset->content_digest);
+        gn_sha256_of(job.digests, dataset->n * GN_SHA256_SIZE, dataset->content_digest);
     if (status != GERNE_OK) {
         gn_free(dataset->cache);
         dataset->cache = NULL;
@@ -134,15 +125,13 @@ static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch
 
 static gerne_status digest_features(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
-    preparation job = {.dataset = dataset};
     size_t blocks = (feature_bytes(dataset) + GN_FEATURE_BLOCK - 1) / GN_FEATURE_BLOCK;
-    GN_TRY(gn_alloc(ctx, blocks, GN_SHA256_SIZE, "digests", &job.digests));
-    gerne_status status =
-        gn_parallel(ctx, threads, blocks, "read features", digest_block, &job, NULL);
-    if (status == GERNE_OK)
-        digest_of_digests(job.digests, blocks, dataset->content_digest);
-    gn_free(job.digests);
-    return status;
+    GN_FREED unsigned char *digests = NULL;
+    GN_TRY(gn_alloc(ctx, blocks, GN_SHA256_SIZE, "digests", &digests));
+    preparation job = {.dataset = dataset, .digests = digests};
+    GN_TRY(gn_parallel(ctx, threads, blocks, "read features", digest_block, &job, NULL));
+    gn_sha256_of(digests, blocks * GN_SHA256_SIZE, dataset->content_digest);
+    return GERNE_OK;
 }
 
 /* Rows that one thread takes at once: enough to pay for fetching the next ones. */

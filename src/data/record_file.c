@@ -1,6 +1,5 @@
 #include "data/record_file.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -80,17 +79,12 @@ static gerne_status open_json(gn_record_file *t, const char *path)
 
 gerne_status gn_record_file_open(gerne_ctx *ctx, const char *path, gn_record_file **out)
 {
-    gn_record_file *t;
+    GN_LOCAL(gn_record_file) *t = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *t, "a file of records", &t));
     t->ctx = ctx;
-    gerne_status status =
-        is_json_lines(path) ? open_json(t, path) : gn_csv_open(ctx, path, NULL, &t->csv);
-    if (status != GERNE_OK)
-        gn_record_file_close(t);
-    else
-        *out = t;
-    return status;
+    GN_TRY(is_json_lines(path) ? open_json(t, path) : gn_csv_open(ctx, path, NULL, &t->csv));
+    return gn_give(&t, out);
 }
 
 void gn_record_file_close(gn_record_file *t)
@@ -194,10 +188,7 @@ gerne_status gn_record_file_fail(gn_record_file *t, gerne_status status, ptrdiff
                                  const char *format, ...)
 {
     char sentence[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
+    GN_FORMAT(sentence, format);
     if (t->csv)
         return gn_csv_fail(t->csv, status, column, "%s", sentence);
     if (column < 0)

@@ -14,6 +14,7 @@ typedef struct gn_record_file gn_record_file;
 GERNE_CHECKED gerne_status gn_record_file_open(gerne_ctx *ctx, const char *path,
                                                gn_record_file **out);
 void gn_record_file_close(gn_record_file *table); /* takes NULL */
+GN_LOCAL_HANDLE(gn_record_file, gn_record_file_close)
 
 /* The column of that name (JSON lines: a key of the first row), or -1. Ask before the first row. */
 GERNE_CHECKED gerne_status gn_record_file_column(gn_record_file *table, const char *name,

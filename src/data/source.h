@@ -76,6 +76,7 @@ GERNE_CHECKED gerne_status gn_rows_add(gerne_ctx *ctx, gn_rows *rows, const char
  * dropped. */
 GERNE_CHECKED gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset);
 void gn_rows_close(gn_rows *rows);
+GN_LOCAL_STRUCT(gn_rows, gn_rows_close)
 
 /* True for the word "none", which stands for labels that are not there. */
 bool gn_is_none(const char *text);

@@ -137,19 +137,13 @@ static gerne_status add_lines(gerne_ctx *ctx, gn_terms *t, const char *name, con
 gerne_status gn_terms_parse(gerne_ctx *ctx, const char *name, const char *bytes, size_t size,
                             gn_terms **out)
 {
-    gn_terms *t;
+    GN_LOCAL(gn_terms) *t = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *t, "terms", &t));
-    gerne_status status = gn_arena_new(ctx, &t->arena);
-    if (status == GERNE_OK)
-        status = gn_trie_new(ctx, &t->trie);
-    if (status == GERNE_OK)
-        status = add_lines(ctx, t, name, bytes, size);
-    if (status != GERNE_OK)
-        gn_terms_close(t);
-    else
-        *out = t;
-    return status;
+    GN_TRY(gn_arena_new(ctx, &t->arena));
+    GN_TRY(gn_trie_new(ctx, &t->trie));
+    GN_TRY(add_lines(ctx, t, name, bytes, size));
+    return gn_give(&t, out);
 }
 
 gerne_status gn_terms_open(gerne_ctx *ctx, const char *path, gn_terms **out)

@@ -15,6 +15,7 @@ GERNE_CHECKED gerne_status gn_terms_open(gerne_ctx *ctx, const char *path, gn_te
 GERNE_CHECKED gerne_status gn_terms_parse(gerne_ctx *ctx, const char *name, const char *bytes,
                                           size_t size, gn_terms **out);
 void gn_terms_close(gn_terms *terms); /* takes NULL */
+GN_LOCAL_HANDLE(gn_terms, gn_terms_close)
 
 /* The first group of the file of which the text has a term, or NULL; borrowed. */
 GERNE_CHECKED gerne_status gn_terms_find(gerne_ctx *ctx, gn_terms *terms, const char *text,

@@ -29,7 +29,7 @@ struct gn_token_writer {
 gerne_status gn_token_writer_new(gerne_ctx *ctx, const char *path,
                                  const unsigned char key[GN_SHA256_SIZE], gn_token_writer **out)
 {
-    gn_token_writer *w;
+    GN_LOCAL(gn_token_writer) *w = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *w, "tokens", &w));
     w->ctx = ctx;
@@ -38,14 +38,9 @@ gerne_status gn_token_writer_new(gerne_ctx *ctx, const char *path,
     gn_sha256_start(&w->hash);
     char header[HEADER] = {0};
     memcpy(header, magic, sizeof magic);
-    gerne_status status = gn_write_open(ctx, path, &w->file);
-    if (status == GERNE_OK)
-        status = gn_write(w->file, header, sizeof header);
-    if (status != GERNE_OK)
-        gn_token_writer_abort(w);
-    else
-        *out = w;
-    return status;
+    GN_TRY(gn_write_open(ctx, path, &w->file));
+    GN_TRY(gn_write(w->file, header, sizeof header));
+    return gn_give(&w, out);
 }
 
 void gn_token_writer_abort(gn_token_writer *w)
@@ -137,10 +132,7 @@ static bool is_whole(gn_token_file *f, const unsigned char *key, size_t rows)
         memcmp(f->end.key, key, GN_SHA256_SIZE) != 0 || f->end.counts.rows != rows ||
         body_size(&f->end.counts) != body)
         return false;
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, bytes, body);
-    gn_sha256_end(&hash, digest);
+    gn_sha256_of(bytes, body, digest);
     return memcmp(digest, f->end.digest, sizeof digest) == 0;
 }
 

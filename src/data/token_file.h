@@ -18,6 +18,7 @@ GERNE_CHECKED gerne_status gn_token_writer_add(gn_token_writer *writer,
                                                const gn_encoding *encoding);
 GERNE_CHECKED gerne_status gn_token_writer_commit(gn_token_writer **writer); /* frees it */
 void gn_token_writer_abort(gn_token_writer *writer);                         /* takes NULL */
+GN_LOCAL_HANDLE(gn_token_writer, gn_token_writer_abort)
 
 typedef struct gn_token_file gn_token_file;
 

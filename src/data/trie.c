@@ -16,20 +16,14 @@ static gerne_status add_node(gerne_ctx *ctx, gn_trie *trie, int32_t *out)
 
 gerne_status gn_trie_new(gerne_ctx *ctx, gn_trie **out)
 {
-    gn_trie *trie;
+    GN_LOCAL(gn_trie) *trie = NULL;
     int32_t root;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *trie, "a trie", &trie));
     trie->bits = FIRST_BITS;
-    gerne_status status =
-        gn_alloc(ctx, (size_t)1 << trie->bits, sizeof *trie->edges, "a trie", &trie->edges);
-    if (status == GERNE_OK)
-        status = add_node(ctx, trie, &root);
-    if (status != GERNE_OK)
-        gn_trie_close(trie);
-    else
-        *out = trie;
-    return status;
+    GN_TRY(gn_alloc(ctx, (size_t)1 << trie->bits, sizeof *trie->edges, "a trie", &trie->edges));
+    GN_TRY(add_node(ctx, trie, &root));
+    return gn_give(&trie, out);
 }
 
 void gn_trie_close(gn_trie *trie)

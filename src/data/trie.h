@@ -27,6 +27,7 @@ typedef struct gn_trie {
 
 GERNE_CHECKED gerne_status gn_trie_new(gerne_ctx *ctx, gn_trie **out);
 void gn_trie_close(gn_trie *trie); /* takes NULL */
+GN_LOCAL_HANDLE(gn_trie, gn_trie_close)
 
 /* Gives the string a number (0 or above), unless it has one: *held is the one that it has now. */
 GERNE_CHECKED gerne_status gn_trie_add(gerne_ctx *ctx, gn_trie *trie, const char *bytes,

@@ -50,30 +50,22 @@ static gerne_status copy_file(gerne_ctx *ctx, struct archive *archive, const cha
     snprintf(folder, sizeof folder, "%s", path);
     *strrchr(folder, '/') = '\0';
     GN_TRY(gn_make_directory(ctx, folder));
-    gn_writer *writer;
+    GN_LOCAL(gn_writer) *writer = NULL;
     GN_TRY(gn_write_open(ctx, path, &writer));
-    gerne_status status = GERNE_OK;
-    while (status == GERNE_OK) {
+    for (;;) {
         la_ssize_t got = archive_read_data(archive, block, sizeof block);
+        const char *words = archive_error_string(archive);
         if (got == 0)
-            break;
-        if (got < 0) {
-            const char *words = archive_error_string(archive);
-            status = gn_fail(ctx, GERNE_EDATA, "'%s' cannot be unpacked: %s", name,
-                             words ? words : "it is damaged");
-            break;
-        }
+            return gn_write_commit_quick(&writer);
+        if (got < 0)
+            return gn_fail(ctx, GERNE_EDATA, "'%s' cannot be unpacked: %s", name,
+                           words ? words : "it is damaged");
         *written += (uint64_t)got;
         if (*written > limit)
-            status = gn_fail(ctx, GERNE_EDATA, "'%s' unpacks to more than %llu bytes", name,
-                             (unsigned long long)limit);
-        else
-            status = gn_write(writer, block, (size_t)got);
+            return gn_fail(ctx, GERNE_EDATA, "'%s' unpacks to more than %llu bytes", name,
+                           (unsigned long long)limit);
+        GN_TRY(gn_write(writer, block, (size_t)got));
     }
-    if (status == GERNE_OK)
-        status = gn_write_commit_quick(&writer);
-    gn_write_abort(writer);
-    return status;
 }
 
 static gerne_status unpack_entry(gerne_ctx *ctx, struct archive *archive,

@@ -204,15 +204,11 @@ static gerne_status fill(gerne_ctx *ctx, const char *name, const char *bytes, si
 gerne_status gn_vocabulary_parse(gerne_ctx *ctx, const char *name, const char *bytes, size_t size,
                                  gn_vocabulary **out)
 {
-    gn_vocabulary *vocabulary;
+    GN_LOCAL(gn_vocabulary) *vocabulary = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *vocabulary, "a vocabulary", &vocabulary));
-    gerne_status status = fill(ctx, name, bytes, size, vocabulary);
-    if (status != GERNE_OK)
-        gn_vocabulary_close(vocabulary);
-    else
-        *out = vocabulary;
-    return status;
+    GN_TRY(fill(ctx, name, bytes, size, vocabulary));
+    return gn_give(&vocabulary, out);
 }
 
 gerne_status gn_vocabulary_open(gerne_ctx *ctx, const char *path, gn_vocabulary **out)

@@ -42,6 +42,7 @@ GERNE_CHECKED gerne_status gn_vocabulary_open(gerne_ctx *ctx, const char *path,
 GERNE_CHECKED gerne_status gn_vocabulary_parse(gerne_ctx *ctx, const char *name, const char *bytes,
                                                size_t size, gn_vocabulary **out);
 void gn_vocabulary_close(gn_vocabulary *vocabulary); /* takes NULL */
+GN_LOCAL_HANDLE(gn_vocabulary, gn_vocabulary_close)
 
 /* For the readers of the two forms. */
 GERNE_CHECKED gerne_status gn_vocabulary_add(gerne_ctx *ctx, gn_vocabulary *vocabulary,

@@ -184,28 +184,24 @@ gerne_status gn_association_of(gerne_ctx *ctx, const uint64_t *counts, uint32_t 
 {
     *out = (gn_association){0};
     size_t sides = (size_t)classes + attributes;
-    double *sums;
-    uint64_t *sizes;
+    GN_FREED double *sums = NULL;
+    GN_FREED uint64_t *sizes = NULL;
     GN_TRY(gn_alloc(ctx, 2 * sides, sizeof *sums, "a table", &sums));
-    gerne_status status = gn_alloc(ctx, sides, sizeof *sizes, "a table", &sizes);
-    if (status == GERNE_OK) {
-        shares t = {.counts = counts,
-                    .classes = classes,
-                    .attributes = attributes,
-                    .in_row = sizes,
-                    .in_column = sizes + classes,
-                    .row = sums,
-                    .row_sq = sums + classes,
-                    .column = sums + 2 * (size_t)classes,
-                    .column_sq = sums + sides + classes};
-        add_up(&t);
-        out->n = t.n;
-        if (t.n > 0) {
-            estimate(&t, out);
-            guess(&t, out);
-        }
-        gn_free(sizes);
+    GN_TRY(gn_alloc(ctx, sides, sizeof *sizes, "a table", &sizes));
+    shares t = {.counts = counts,
+                .classes = classes,
+                .attributes = attributes,
+                .in_row = sizes,
+                .in_column = sizes + classes,
+                .row = sums,
+                .row_sq = sums + classes,
+                .column = sums + 2 * (size_t)classes,
+                .column_sq = sums + sides + classes};
+    add_up(&t);
+    out->n = t.n;
+    if (t.n > 0) {
+        estimate(&t, out);
+        guess(&t, out);
     }
-    gn_free(sums);
-    return status;
+    return GERNE_OK;
 }

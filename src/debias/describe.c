@@ -15,14 +15,12 @@ static gerne_status put_law(gerne_ctx *ctx, const gerne_groups *groups, json_t *
                             const char *key, gerne_law law, double c, double beta)
 {
     size_t cells = (size_t)groups->classes * groups->attributes;
-    double *p;
+    GN_FREED double *p = NULL;
     GN_TRY(gn_alloc(ctx, cells, sizeof *p, "shares", &p));
-    gerne_status status = gerne_law_fill(ctx, groups, law, c, beta, p);
-    if (status == GERNE_OK &&
-        !gn_json_put(object, key, gn_json_matrix(p, groups->classes, groups->attributes)))
-        status = gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
-    gn_free(p);
-    return status;
+    GN_TRY(gerne_law_fill(ctx, groups, law, c, beta, p));
+    return gn_json_put(object, key, gn_json_matrix(p, groups->classes, groups->attributes))
+               ? GERNE_OK
+               : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
 }
 
 /* How far each class could go by itself. */

@@ -24,25 +24,17 @@ static gerne_status groups_new(gerne_ctx *ctx, uint32_t classes, uint32_t attrib
                 "with --y and --a (--data.y and --data.a of a dataset)");
         return GERNE_EUSAGE;
     }
-    gerne_groups *groups;
+    GN_LOCAL(gerne_groups) *groups = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *groups, "a table of groups", &groups));
     groups->classes = classes;
     groups->attributes = attributes;
-    gerne_status status = gn_arena_new(ctx, &groups->arena);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, (size_t)classes * attributes, sizeof *groups->counts,
-                          "a table of groups", &groups->counts);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, classes, sizeof *groups->class_counts, "a table of groups",
-                          &groups->class_counts);
-    if (status == GERNE_OK)
-        status =
-            gn_alloc(ctx, classes, sizeof *groups->present, "a table of groups", &groups->present);
-    if (status == GERNE_OK)
-        *out = groups;
-    else
-        gerne_groups_close(groups);
-    return status;
+    GN_TRY(gn_arena_new(ctx, &groups->arena));
+    GN_TRY(gn_alloc(ctx, (size_t)classes * attributes, sizeof *groups->counts, "a table of groups",
+                    &groups->counts));
+    GN_TRY(gn_alloc(ctx, classes, sizeof *groups->class_counts, "a table of groups",
+                    &groups->class_counts));
+    GN_TRY(gn_alloc(ctx, classes, sizeof *groups->present, "a table of groups", &groups->present));
+    return gn_give(&groups, out);
 }
 
 void gerne_groups_close(gerne_groups *groups)
@@ -89,25 +81,18 @@ gerne_status gerne_groups_from_counts(gerne_ctx *ctx, const int64_t *counts, uin
     GN_NEEDS(ctx, out);
     *out = NULL;
     GN_NEEDS(ctx, counts);
-    gerne_groups *groups;
+    GN_LOCAL(gerne_groups) *groups = NULL;
     GN_TRY(groups_new(ctx, classes, attributes, &groups));
-    gerne_status status = GERNE_OK;
-    for (uint32_t y = 0; y < classes && status == GERNE_OK; y++)
-        for (uint32_t a = 0; a < attributes && status == GERNE_OK; a++) {
+    for (uint32_t y = 0; y < classes; y++)
+        for (uint32_t a = 0; a < attributes; a++) {
             int64_t count = counts[gn_group_id(groups, y, a)];
             if (count < 0)
-                status = gn_fail(ctx, GERNE_EUSAGE, "the count of y=%u, a=%u is negative: %lld", y,
-                                 a, (long long)count);
-            else
-                groups->counts[gn_group_id(groups, y, a)] = (uint64_t)count;
+                return gn_fail(ctx, GERNE_EUSAGE, "the count of y=%u, a=%u is negative: %lld", y, a,
+                               (long long)count);
+            groups->counts[gn_group_id(groups, y, a)] = (uint64_t)count;
         }
-    if (status == GERNE_OK)
-        status = add_up(ctx, groups);
-    if (status == GERNE_OK)
-        *out = groups;
-    else
-        gerne_groups_close(groups);
-    return status;
+    GN_TRY(add_up(ctx, groups));
+    return gn_give(&groups, out);
 }
 
 static gerne_status count_labels(gerne_ctx *ctx, gerne_groups *groups, const int32_t *y,
@@ -158,16 +143,11 @@ gerne_status gerne_groups_from_labels(gerne_ctx *ctx, const int32_t *y, const in
     if (!a && attributes != 1)
         return gn_fail(ctx, GERNE_EUSAGE, "%u attributes, but no attribute of any sample",
                        attributes);
-    gerne_groups *groups;
+    GN_LOCAL(gerne_groups) *groups = NULL;
     GN_TRY(groups_new(ctx, classes, attributes, &groups));
-    gerne_status status = count_labels(ctx, groups, y, a, n);
-    if (status == GERNE_OK)
-        status = index_members(ctx, groups, y, a, n);
-    if (status == GERNE_OK)
-        *out = groups;
-    else
-        gerne_groups_close(groups);
-    return status;
+    GN_TRY(count_labels(ctx, groups, y, a, n));
+    GN_TRY(index_members(ctx, groups, y, a, n));
+    return gn_give(&groups, out);
 }
 
 static gerne_status copy_names(gerne_ctx *ctx, gn_arena *arena, const char *const *names,

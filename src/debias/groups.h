@@ -22,6 +22,8 @@ struct gerne_groups {
     const char **class_names, **attribute_names; /* NULL: numbers */
 };
 
+GN_LOCAL_HANDLE(gerne_groups, gerne_groups_close)
+
 static inline size_t gn_group_id(const gerne_groups *groups, uint32_t y, uint32_t a)
 {
     return (size_t)y * groups->attributes + a;

@@ -21,15 +21,11 @@ struct gn_labels {
 gerne_status gn_labels_new(gerne_ctx *ctx, uint32_t limit, gn_labels **out)
 {
     *out = NULL;
-    gn_labels *labels;
+    GN_LOCAL(gn_labels) *labels = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *labels, "labels", &labels));
     labels->limit = limit && limit < UINT32_MAX ? limit : UINT32_MAX - 1;
-    gerne_status status = gn_arena_new(ctx, &labels->arena);
-    if (status == GERNE_OK)
-        *out = labels;
-    else
-        gn_labels_close(labels);
-    return status;
+    GN_TRY(gn_arena_new(ctx, &labels->arena));
+    return gn_give(&labels, out);
 }
 
 void gn_labels_close(gn_labels *labels)
@@ -126,7 +122,7 @@ static int compare_values(const void *a, const void *b)
 
 static gerne_status finish(gerne_ctx *ctx, gn_labels *labels, bool sort)
 {
-    entry *entries;
+    GN_FREED entry *entries = NULL;
     GN_TRY(gn_alloc(ctx, labels->count, sizeof *entries, "labels", &entries));
     bool integers = true;
     for (uint32_t i = 0; i < labels->count; i++) {
@@ -135,16 +131,13 @@ static gerne_status finish(gerne_ctx *ctx, gn_labels *labels, bool sort)
     }
     if (sort && labels->count)
         qsort(entries, labels->count, sizeof *entries, integers ? compare_values : compare_texts);
-    gerne_status status =
-        gn_alloc(ctx, labels->count, sizeof *labels->names, "labels", &labels->names);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, labels->count, sizeof *labels->ranks, "labels", &labels->ranks);
-    for (uint32_t i = 0; status == GERNE_OK && i < labels->count; i++) {
+    GN_TRY(gn_alloc(ctx, labels->count, sizeof *labels->names, "labels", &labels->names));
+    GN_TRY(gn_alloc(ctx, labels->count, sizeof *labels->ranks, "labels", &labels->ranks));
+    for (uint32_t i = 0; i < labels->count; i++) {
         labels->names[i] = entries[i].text;
         labels->ranks[entries[i].number] = i;
     }
-    gn_free(entries);
-    return status;
+    return GERNE_OK;
 }
 
 gerne_status gn_labels_finish(gerne_ctx *ctx, gn_labels *labels)

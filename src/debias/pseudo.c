@@ -15,6 +15,8 @@ typedef struct scored {
     uint32_t sample;
 } scored;
 
+GN_LOCAL_HANDLE(gerne_pseudo, gerne_pseudo_close)
+
 static int compare(const void *a, const void *b)
 {
     const scored *x = a, *y = b;
@@ -57,26 +59,17 @@ gerne_status gerne_pseudo_new(gerne_ctx *ctx, const int32_t *y, const float *sco
     for (size_t i = 0; i < n; i++)
         if (isnan(scores[i]))
             return gn_fail(ctx, GERNE_EUSAGE, "the score of sample %zu is not a number", i);
-    gerne_groups *groups;
+    GN_LOCAL(gerne_groups) *groups = NULL;
+    GN_LOCAL(gerne_pseudo) *pseudo = NULL;
     GN_TRY(gerne_groups_from_labels(ctx, y, NULL, n, classes, 1, &groups));
-    gerne_pseudo *pseudo;
-    gerne_status status = gn_alloc(ctx, 1, sizeof *pseudo, "pseudo-attributes", &pseudo);
-    if (status == GERNE_OK) {
-        pseudo->n = n;
-        pseudo->classes = classes;
-        status = gn_alloc(ctx, (size_t)classes + 1, sizeof *pseudo->starts, "pseudo-attributes",
-                          &pseudo->starts);
-    }
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, n, sizeof *pseudo->order, "pseudo-attributes", &pseudo->order);
-    if (status == GERNE_OK)
-        status = sort_classes(ctx, pseudo, groups, scores);
-    gerne_groups_close(groups);
-    if (status == GERNE_OK)
-        *out = pseudo;
-    else
-        gerne_pseudo_close(pseudo);
-    return status;
+    GN_TRY(gn_alloc(ctx, 1, sizeof *pseudo, "pseudo-attributes", &pseudo));
+    pseudo->n = n;
+    pseudo->classes = classes;
+    GN_TRY(gn_alloc(ctx, (size_t)classes + 1, sizeof *pseudo->starts, "pseudo-attributes",
+                    &pseudo->starts));
+    GN_TRY(gn_alloc(ctx, n, sizeof *pseudo->order, "pseudo-attributes", &pseudo->order));
+    GN_TRY(sort_classes(ctx, pseudo, groups, scores));
+    return gn_give(&pseudo, out);
 }
 
 void gerne_pseudo_close(gerne_pseudo *pseudo)

@@ -111,16 +111,12 @@ gerne_status gerne_sampler_new(gerne_ctx *ctx, const gerne_groups *groups,
     GN_NEEDS(ctx, groups);
     GN_NEEDS(ctx, options);
     GN_TRY(check_options(ctx, groups, options));
-    gerne_sampler *sampler;
+    GN_LOCAL(gerne_sampler) *sampler = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *sampler, "a sampler", &sampler));
     sampler->groups = groups;
     sampler->options = *options;
-    gerne_status status = fill_tables(ctx, sampler);
-    if (status == GERNE_OK)
-        *out = sampler;
-    else
-        gerne_sampler_close(sampler);
-    return status;
+    GN_TRY(fill_tables(ctx, sampler));
+    return gn_give(&sampler, out);
 }
 
 void gerne_sampler_close(gerne_sampler *sampler)

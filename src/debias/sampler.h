@@ -12,6 +12,8 @@ struct gerne_sampler {
     size_t present_count;
 };
 
+GN_LOCAL_HANDLE(gerne_sampler, gerne_sampler_close)
+
 /* Fills per_group[classes * attributes] with the numbers of samples of step's batch; returns their
  * sum. */
 uint32_t gn_sampler_compose(const gerne_sampler *sampler, gerne_law law, uint64_t step,

@@ -1,5 +1,7 @@
 #include "debias/tally.h"
 
+#include "debias/groups.h"
+
 #include <string.h>
 
 gerne_status gn_tally_start(gerne_ctx *ctx, uint32_t limit, gn_tally *out)
@@ -55,22 +57,16 @@ gerne_status gn_tally_finish(gerne_ctx *ctx, gn_tally *tally, gerne_groups **out
     GN_TRY(gn_labels_finish(ctx, tally->a));
     uint32_t classes = gn_labels_count(tally->y), attributes = gn_labels_count(tally->a);
     const uint32_t *y_rank = gn_labels_ranks(tally->y), *a_rank = gn_labels_ranks(tally->a);
-    int64_t *counts;
+    GN_FREED int64_t *counts = NULL;
     GN_TRY(
         gn_alloc(ctx, (size_t)classes * attributes, sizeof *counts, "a table of groups", &counts));
     for (size_t y = 0; y < classes; y++)
         for (size_t a = 0; a < attributes; a++)
             counts[(size_t)y_rank[y] * attributes + a_rank[a]] =
                 (int64_t)tally->counts[y * tally->stride + a];
-    gerne_groups *groups;
-    gerne_status status = gerne_groups_from_counts(ctx, counts, classes, attributes, &groups);
-    gn_free(counts);
-    if (status == GERNE_OK)
-        status = gerne_groups_set_names(ctx, groups, gn_labels_names(tally->y),
-                                        gn_labels_names(tally->a));
-    if (status == GERNE_OK)
-        *out = groups;
-    else
-        gerne_groups_close(groups);
-    return status;
+    GN_LOCAL(gerne_groups) *groups = NULL;
+    GN_TRY(gerne_groups_from_counts(ctx, counts, classes, attributes, &groups));
+    GN_TRY(
+        gerne_groups_set_names(ctx, groups, gn_labels_names(tally->y), gn_labels_names(tally->a)));
+    return gn_give(&groups, out);
 }

@@ -97,16 +97,12 @@ gerne_status gn_mixed_texts_step(gerne_ctx *ctx, gn_network *network, const gn_s
     if (gn_network_batch(network) < 2)
         return gn_fail(ctx, GERNE_EINTERNAL, "a network for one text at a time cannot mix two");
     size_t n = samples->count, logits = n * (size_t)gn_network_classes(network);
-    const void **sources = NULL;
-    gerne_status status = gn_alloc(ctx, 2 * logits, sizeof(float), "mixed logits", &terms.logits);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, 2 * n * (size_t)gn_network_shape(network)->count, sizeof *sources,
-                          "a list of texts", &sources);
-    if (status == GERNE_OK) {
-        terms.gradient = terms.logits + logits;
-        status = run_pairs(ctx, network, samples, sources, &terms, accumulate, outcome);
-    }
-    gn_free(sources);
-    gn_free(terms.logits);
-    return status;
+    GN_FREED const void **sources = NULL;
+    GN_FREED float *mixed = NULL;
+    GN_TRY(gn_alloc(ctx, 2 * logits, sizeof *mixed, "mixed logits", &mixed));
+    GN_TRY(gn_alloc(ctx, 2 * n * (size_t)gn_network_shape(network)->count, sizeof *sources,
+                    "a list of texts", &sources));
+    terms.logits = mixed;
+    terms.gradient = mixed + logits;
+    return run_pairs(ctx, network, samples, sources, &terms, accumulate, outcome);
 }

@@ -199,7 +199,7 @@ static gerne_status build(gerne_ctx *ctx, gn_network *n)
 gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
                             gn_sample_shape shape, int64_t classes, int64_t batch, gn_network **out)
 {
-    gn_network *n;
+    GN_LOCAL(gn_network) *n = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *n, "a network", &n));
     n->device = device;
@@ -207,13 +207,8 @@ gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_op
     n->shape = shape;
     n->classes = classes;
     n->batch = batch;
-    gerne_status status = build(ctx, n);
-    if (status != GERNE_OK) {
-        gn_network_close(n);
-        return status;
-    }
-    *out = n;
-    return GERNE_OK;
+    GN_TRY(build(ctx, n));
+    return gn_give(&n, out);
 }
 
 void gn_network_close(gn_network *n)

@@ -22,6 +22,7 @@ GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           const gn_model_options *options, gn_sample_shape shape,
                                           int64_t classes, int64_t batch, gn_network **out);
 void gn_network_close(gn_network *network);
+GN_LOCAL_HANDLE(gn_network, gn_network_close)
 
 /* What the body or the head computes, for exporters. Borrowed. */
 const gn_graph *gn_network_graph(const gn_network *network, int which);

@@ -78,16 +78,11 @@ static gerne_status load(gerne_ctx *ctx, gn_network *network, const gn_weights *
 
 gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *path, gn_match *match)
 {
-    gn_weights *weights;
-    gn_arena *arena;
+    GN_LOCAL(gn_weights) *weights = NULL;
+    GN_LOCAL(gn_arena) *arena = NULL;
     GN_TRY(gn_weights_open(ctx, path, &weights));
-    gerne_status status = gn_arena_new(ctx, &arena);
-    if (status == GERNE_OK) {
-        status = load(ctx, network, weights, arena, match);
-        gn_arena_close(arena);
-    }
-    gn_weights_close(weights);
-    return status;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    return load(ctx, network, weights, arena, match);
 }
 
 static gerne_status collect(gerne_ctx *ctx, const gn_store *store, gn_arena *arena,

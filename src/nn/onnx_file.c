@@ -162,14 +162,10 @@ void gn_onnx_integers(gn_onnx *o, const char *name, size_t ndims, int64_t count,
 
 static gerne_status add_dimension(gerne_ctx *ctx, gn_text *shape, int64_t size)
 {
-    gn_text d = {0};
-    gerne_status status =
-        size >= 0 ? gn_pb_integer(ctx, &d, DIM_VALUE, size)
-                  : gn_pb_string(ctx, &d, DIM_NAME, size == GN_ONNX_BATCH ? "batch" : "length");
-    if (status == GERNE_OK)
-        status = gn_pb_bytes(ctx, shape, SHAPE_DIM, d.bytes, d.size);
-    gn_text_free(&d);
-    return status;
+    GN_LOCAL(gn_text) d = {0};
+    GN_TRY(size >= 0 ? gn_pb_integer(ctx, &d, DIM_VALUE, size)
+                     : gn_pb_string(ctx, &d, DIM_NAME, size == GN_ONNX_BATCH ? "batch" : "length"));
+    return gn_pb_bytes(ctx, shape, SHAPE_DIM, d.bytes, d.size);
 }
 
 static gerne_status fill_type(gerne_ctx *ctx, gn_onnx_type type, size_t ndims, const int64_t *dims,
@@ -245,19 +241,13 @@ static void free_parts(parts *p, size_t count)
 static gerne_status head_of_weight(gerne_ctx *ctx, const gn_onnx_weight *weight, size_t items,
                                    gn_text *out)
 {
-    gn_text inner = {0};
+    GN_LOCAL(gn_text) inner = {0};
     gn_onnx_type type = weight->type == GN_WEIGHT_F16 ? GN_ONNX_HALF : GN_ONNX_FLOAT;
     uint64_t bytes = items * gn_weight_type_size(weight->type);
-    gerne_status status =
-        start_tensor(ctx, &inner, weight->name, type, weight->ndims, weight->dims);
-    if (status == GERNE_OK)
-        status = gn_pb_start(ctx, &inner, TENSOR_RAW, bytes);
-    if (status == GERNE_OK)
-        status = gn_pb_start(ctx, out, GRAPH_INITIALIZER, inner.size + bytes);
-    if (status == GERNE_OK)
-        status = gn_text_add_bytes(ctx, out, inner.bytes, inner.size);
-    gn_text_free(&inner);
-    return status;
+    GN_TRY(start_tensor(ctx, &inner, weight->name, type, weight->ndims, weight->dims));
+    GN_TRY(gn_pb_start(ctx, &inner, TENSOR_RAW, bytes));
+    GN_TRY(gn_pb_start(ctx, out, GRAPH_INITIALIZER, inner.size + bytes));
+    return gn_text_add_bytes(ctx, out, inner.bytes, inner.size);
 }
 
 static gerne_status head_weights(gerne_ctx *ctx, const gn_onnx_weights *weights, parts *p)

@@ -187,28 +187,21 @@ gerne_status gn_weights_parse(gerne_ctx *ctx, const void *bytes, size_t size, co
                               gn_weights **out)
 {
     *out = NULL;
-    gn_weights *weights;
+    GN_LOCAL(gn_weights) *weights = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *weights, "weights", &weights));
-    gerne_status status = fill(ctx, bytes, size, source, weights);
-    if (status != GERNE_OK) {
-        gn_weights_close(weights);
-        return status;
-    }
-    *out = weights;
-    return GERNE_OK;
+    GN_TRY(fill(ctx, bytes, size, source, weights));
+    return gn_give(&weights, out);
 }
 
 gerne_status gn_weights_open(gerne_ctx *ctx, const char *path, gn_weights **out)
 {
     *out = NULL;
-    gn_map map;
+    GN_LOCAL(gn_map) map = {0};
     GN_TRY(gn_map_open(ctx, path, &map));
-    gerne_status status = gn_weights_parse(ctx, map.bytes, map.size, path, out);
-    if (status == GERNE_OK)
-        (*out)->map = map;
-    else
-        gn_map_close(&map);
-    return status;
+    GN_TRY(gn_weights_parse(ctx, map.bytes, map.size, path, out));
+    (*out)->map = map;
+    map = (gn_map){0};
+    return GERNE_OK;
 }
 
 void gn_weights_close(gn_weights *weights)

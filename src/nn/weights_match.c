@@ -164,18 +164,16 @@ static gerne_status add_trouble(matcher *m, gn_text *text, const trouble *t)
 static gerne_status report(matcher *m)
 {
     const trouble *all[] = {&m->missing, &m->misshapen, &m->not_float, &m->unexpected};
-    gn_text text = {0};
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && status == GERNE_OK; i++)
-        status = add_trouble(m, &text, all[i]);
-    if (status == GERNE_OK && text.size > 0) {
-        status = gn_fail(m->ctx, GERNE_EDATA, "'%s' does not fit the network: tensors %s",
-                         m->weights->source, text.bytes);
-        if (m->taken == 0)
-            gn_hint(m->ctx, "no tensor name matches: the file seems to be of another architecture");
-    }
-    gn_text_free(&text);
-    return status;
+    GN_LOCAL(gn_text) text = {0};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        GN_TRY(add_trouble(m, &text, all[i]));
+    if (text.size == 0)
+        return GERNE_OK;
+    gn_fail(m->ctx, GERNE_EDATA, "'%s' does not fit the network: tensors %s", m->weights->source,
+            text.bytes);
+    if (m->taken == 0)
+        gn_hint(m->ctx, "no tensor name matches: the file seems to be of another architecture");
+    return GERNE_EDATA;
 }
 
 static gerne_status match_all(matcher *m)

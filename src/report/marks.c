@@ -44,9 +44,7 @@ void gn_whisker_head(gn_page *page, const gn_scale *scale)
 void gn_whisker(gn_page *page, const gn_scale *scale, double value, double lo, double hi,
                 int colour, const char *title)
 {
-    gn_page_add(page, "<svg class=\"whisker\" role=\"img\"><title>");
-    gn_page_text(page, title);
-    gn_page_add(page, "</title>");
+    gn_page_fill(page, "<svg class=\"whisker\" role=\"img\"><title>%s</title>", title);
     for (size_t i = 0; i < scale->tick_count; i++)
         if (shown_tick(scale, scale->ticks[i])) {
             double at = gn_scale_at(scale, scale->ticks[i]);
@@ -112,8 +110,7 @@ static void draw_words(gn_page *page, double at, int y, const char *style, const
                                        : at;
     gn_page_add(page, "<text class=\"%s\" x=\"%.1f\" y=\"%d\" text-anchor=\"%s\">", style, x, y,
                 anchor);
-    gn_page_text(page, words);
-    gn_page_add(page, "</text>");
+    gn_page_fill(page, "%s</text>", words);
 }
 
 static void draw_bound(gn_page *page, const gn_scale *scale, double bound)
@@ -198,12 +195,10 @@ static void draw_bar_axes(gn_page *page, const gn_bars *bars, const gn_scale *x,
         gn_page_add(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>",
                     gn_scale_at(x, x->ticks[i]), BAR_HEIGHT - BAR_BOTTOM + 17, label);
     }
-    gn_page_add(page, "<text class=\"label\" x=\"2\" y=\"12\">");
-    gn_page_text(page, bars->y_label);
+    gn_page_fill(page, "<text class=\"label\" x=\"2\" y=\"12\">%s", bars->y_label);
     gn_page_add(page, "</text><text class=\"label\" x=\"%d\" y=\"%d\" text-anchor=\"end\">",
                 BAR_WIDTH - BAR_RIGHT, BAR_HEIGHT - 3);
-    gn_page_text(page, bars->x_label);
-    gn_page_add(page, "</text>");
+    gn_page_fill(page, "%s</text>", bars->x_label);
 }
 
 void gn_bars_draw(gn_page *page, const gn_bars *bars)
@@ -217,8 +212,7 @@ void gn_bars_draw(gn_page *page, const gn_bars *bars)
     x.to = BAR_WIDTH - BAR_RIGHT;
     y.from = BAR_HEIGHT - BAR_BOTTOM;
     y.to = BAR_TOP;
-    gn_page_add(page, "<figure><figcaption>");
-    gn_page_text(page, bars->title);
+    gn_page_fill(page, "<figure><figcaption>%s", bars->title);
     gn_page_add(page, "</figcaption><svg class=\"plot\" viewBox=\"0 0 %d %d\" role=\"img\">",
                 BAR_WIDTH, BAR_HEIGHT);
     draw_bar_axes(page, bars, &x, &y);

@@ -2,8 +2,7 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -21,26 +20,12 @@ static void add(gn_page *page, const char *text)
 
 void gn_page_add(gn_page *page, const char *format, ...)
 {
-    char small[1024];
-    va_list list;
-    va_start(list, format);
-    int size = vsnprintf(small, sizeof small, format, list);
-    va_end(list);
-    if (page->status != GERNE_OK || size <= 0)
-        return;
-    if ((size_t)size < sizeof small) {
-        add_bytes(page, small, (size_t)size);
-        return;
-    }
-    char *large;
-    page->status = gn_alloc(page->ctx, (size_t)size + 1, 1, "a page", &large);
+    va_list arguments;
     if (page->status != GERNE_OK)
         return;
-    va_start(list, format);
-    vsnprintf(large, (size_t)size + 1, format, list);
-    va_end(list);
-    add_bytes(page, large, (size_t)size);
-    gn_free(large);
+    va_start(arguments, format);
+    page->status = gn_text_add_list(page->ctx, &page->text, format, arguments);
+    va_end(arguments);
 }
 
 static const char *entity(unsigned char c)
@@ -107,6 +92,40 @@ void gn_page_text_cut(gn_page *page, const char *text, size_t characters)
     add(page, GN_ELLIPSIS);
 }
 
+/* Appends what the conversion at the beginning of format stands for; returns what follows it. */
+static const char *convert(gn_page *page, const char *format, va_list *arguments)
+{
+    size_t characters = SIZE_MAX;
+    const char *kind = format + 1;
+    if (strncmp(kind, ".*", 2) == 0) {
+        characters = (size_t)va_arg(*arguments, int);
+        kind += 2;
+    } else if (*kind == '.') {
+        char *end;
+        characters = strtoul(kind + 1, &end, 10);
+        kind = end;
+    }
+    if (*kind == 's')
+        gn_page_text_cut(page, va_arg(*arguments, const char *), characters);
+    else
+        add_bytes(page, kind, 1); /* %% */
+    return kind + 1;
+}
+
+void gn_page_fill(gn_page *page, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    while (*format) {
+        size_t plain = strcspn(format, "%");
+        add_bytes(page, format, plain);
+        format += plain;
+        if (*format)
+            format = convert(page, format, &arguments);
+    }
+    va_end(arguments);
+}
+
 void gn_page_base64(gn_page *page, const void *bytes, size_t size)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -151,6 +170,22 @@ void gn_page_shell(gn_page *page, const char *argument)
     add(page, "&#39;");
 }
 
+void *gn_page_array(gn_page *page, size_t count, size_t size)
+{
+    void *array = NULL;
+    if (page->status == GERNE_OK && !page->arena)
+        page->status = gn_arena_new(page->ctx, &page->arena);
+    if (page->status == GERNE_OK)
+        page->status = gn_arena_alloc(page->ctx, page->arena, count ? count : 1, size, &array);
+    return array;
+}
+
+void gn_page_forget(gn_page *page)
+{
+    if (page->arena)
+        gn_arena_reset(page->arena);
+}
+
 gerne_status gn_page_status(const gn_page *page)
 {
     return page->status;
@@ -159,6 +194,7 @@ gerne_status gn_page_status(const gn_page *page)
 void gn_page_free(gn_page *page)
 {
     gn_text_free(&page->text);
+    gn_arena_close(page->arena);
 }
 
 /* ---- numbers ---- */

@@ -11,12 +11,18 @@
 typedef struct gn_page {
     gerne_ctx *ctx;
     gn_text text;
+    gn_arena *arena; /* of gn_page_array */
     gerne_status status;
     unsigned last_id; /* of elements that need one */
 } gn_page;
 
 /* Appends markup as it stands. */
 void gn_page_add(gn_page *page, const char *format, ...) GN_PRINTF(2, 3);
+
+/* Appends markup in which every %s stands for a text that may contain anything, as in gn_page_text,
+ * and %.40s for one cut to 40 characters, as in gn_page_text_cut. There are no other conversions.
+ */
+void gn_page_fill(gn_page *page, const char *format, ...) GN_PRINTF(2, 3);
 
 /* Appends a text that may contain anything: markup characters are escaped, bytes that are not
  * UTF-8 and control characters become U+FFFD. NULL is an empty text. */
@@ -30,6 +36,11 @@ void gn_page_base64(gn_page *page, const void *bytes, size_t size);
 
 /* Appends an argument of a command line, quoted for a shell where it has to be, and escaped. */
 void gn_page_shell(gn_page *page, const char *argument);
+
+/* Room for what a section counts or draws, zeroed; NULL after a failure. It lasts until
+ * gn_page_forget, or as long as the page. */
+void *gn_page_array(gn_page *page, size_t count, size_t size);
+void gn_page_forget(gn_page *page);
 
 GERNE_CHECKED gerne_status gn_page_status(const gn_page *page);
 void gn_page_free(gn_page *page);

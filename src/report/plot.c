@@ -8,6 +8,22 @@
 enum { WIDTH = 420, HEIGHT = 236, LEFT = 46, RIGHT = 14, TOP = 26, BOTTOM = 38 };
 enum { DOTS_MAX = 48, DOTS_SEEN = 24, NAME_CHARACTERS = 12 };
 
+bool gn_series_of(gn_page *page, const gn_curves *curves, const char *column, double factor,
+                  gn_series *out)
+{
+    ptrdiff_t at = gn_curves_find(curves, column);
+    double *x = at < 0 ? NULL : gn_page_array(page, 2 * curves->rows, sizeof *x);
+    if (!x)
+        return false;
+    double *y = x + curves->rows;
+    for (size_t i = 0; i < curves->rows; i++) {
+        x[i] = gn_curves_at(curves, 0, i);
+        y[i] = factor * gn_curves_at(curves, (size_t)at, i);
+    }
+    *out = (gn_series){.x = x, .y = y, .count = curves->rows};
+    return true;
+}
+
 typedef struct frame {
     gn_page *page;
     const gn_plot *plot;
@@ -46,10 +62,8 @@ static void find_ranges(frame *f)
 static void add_label(gn_page *page, const gn_axis *axis)
 {
     gn_page_text(page, axis->label);
-    if (axis->unit && *axis->unit) {
-        gn_page_add(page, ", ");
-        gn_page_text(page, axis->unit);
-    }
+    if (axis->unit && *axis->unit)
+        gn_page_fill(page, ", %s", axis->unit);
 }
 
 static void draw_y_axis(const frame *f)
@@ -77,10 +91,8 @@ static void draw_named_ticks(const frame *f)
     for (size_t i = 0; i < axis->name_count; i += every) {
         gn_page_add(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\"><title>",
                     gn_scale_at(&f->x, (double)i), HEIGHT - BOTTOM + 17);
-        gn_page_text(page, axis->names[i]);
-        gn_page_add(page, "</title>");
-        gn_page_text_cut(page, axis->names[i], axis->name_count > 4 ? 6 : NAME_CHARACTERS);
-        gn_page_add(page, "</text>");
+        gn_page_fill(page, "%s</title>%.*s</text>", axis->names[i],
+                     axis->name_count > 4 ? 6 : NAME_CHARACTERS, axis->names[i]);
     }
 }
 
@@ -147,11 +159,8 @@ static void draw_line(const frame *f, const gn_series *s)
         if (there && !open) {
             gn_page_add(f->page, "<polyline");
             add_class(f->page, s->dashed ? "line dashed" : "line", s->colour);
-            if (s->name) {
-                gn_page_add(f->page, " data-name=\"");
-                gn_page_text_cut(f->page, s->name, 60);
-                gn_page_add(f->page, "\"");
-            }
+            if (s->name)
+                gn_page_fill(f->page, " data-name=\"%.60s\"", s->name);
             gn_page_add(f->page, " points=\"");
         } else if (!there && open) {
             gn_page_add(f->page, "\"/>");
@@ -168,8 +177,7 @@ static void draw_line(const frame *f, const gn_series *s)
 static void add_x_value(const frame *f, double x)
 {
     const gn_axis *axis = &f->plot->x;
-    gn_page_text(f->page, axis->label);
-    gn_page_add(f->page, " ");
+    gn_page_fill(f->page, "%s ", axis->label);
     if (axis->names && x >= 0 && x < (double)axis->name_count)
         gn_page_text(f->page, axis->names[(size_t)x]);
     else
@@ -191,14 +199,10 @@ static void draw_dot(const frame *f, const gn_series *s, size_t i, bool seen)
     add_class(page, seen ? "dot" : "dot ghost", s->colour);
     gn_page_add(page, " cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>", x, gn_scale_at(&f->y, s->y[i]),
                 s->points_only ? "4.5" : "2.6");
-    if (s->name) {
-        gn_page_text_cut(page, s->name, 60);
-        gn_page_add(page, ", ");
-    }
+    if (s->name)
+        gn_page_fill(page, "%.60s, ", s->name);
     add_x_value(f, s->x[i]);
-    gn_page_add(page, ": %s ", gn_show_number(s->y[i]).text);
-    gn_page_text(page, f->plot->y.unit);
-    gn_page_add(page, "</title></circle>");
+    gn_page_fill(page, ": %s %s</title></circle>", gn_show_number(s->y[i]).text, f->plot->y.unit);
 }
 
 /* Of a long line only some points are marked; grey lines are background. */
@@ -223,8 +227,7 @@ static void draw_mark(const frame *f)
     at = gn_scale_at(&f->x, at);
     gn_page_add(f->page, "<line class=\"mark\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"><title>",
                 at, at, TOP, HEIGHT - BOTTOM);
-    gn_page_text(f->page, f->plot->mark_label);
-    gn_page_add(f->page, "</title></line>");
+    gn_page_fill(f->page, "%s</title></line>", f->plot->mark_label);
 }
 
 static void draw_legend(gn_page *page, const gn_plot *plot)
@@ -244,16 +247,13 @@ static void draw_legend(gn_page *page, const gn_plot *plot)
             add_class(page, s->dashed ? "line dashed" : "line", s->colour);
             gn_page_add(page, " x1=\"1\" x2=\"21\" y1=\"5\" y2=\"5\"/>");
         }
-        gn_page_add(page, "</svg>");
-        gn_page_text_cut(page, s->name, 80);
-        gn_page_add(page, "</li>");
+        gn_page_fill(page, "</svg>%.80s</li>", s->name);
     }
-    if (plot->mark_label && isfinite(plot->mark)) {
-        gn_page_add(page, "<li><svg width=\"22\" height=\"14\" aria-hidden=\"true\">"
-                          "<line class=\"mark\" x1=\"11\" x2=\"11\" y1=\"0\" y2=\"14\"/></svg>");
-        gn_page_text(page, plot->mark_label);
-        gn_page_add(page, "</li>");
-    }
+    if (plot->mark_label && isfinite(plot->mark))
+        gn_page_fill(page,
+                     "<li><svg width=\"22\" height=\"14\" aria-hidden=\"true\"><line "
+                     "class=\"mark\" x1=\"11\" x2=\"11\" y1=\"0\" y2=\"14\"/></svg>%s</li>",
+                     plot->mark_label);
     gn_page_add(page, "</ul>");
 }
 
@@ -275,12 +275,8 @@ static void draw_picture(const frame *f)
                 "%.1f %d\" data-y=\"%.9g %.9g %.1f %.1f %d\" data-unit=\"",
                 WIDTH, HEIGHT, f->x.lo, f->x.hi, f->x.from, f->x.to, f->x.log, f->y.lo, f->y.hi,
                 f->y.from, f->y.to, f->y.log);
-    gn_page_text(page, plot->y.unit);
-    gn_page_add(page, "\" data-label=\"");
-    gn_page_text(page, plot->x.label);
-    gn_page_add(page, "\" aria-label=\"");
-    gn_page_text(page, plot->title);
-    gn_page_add(page, "\">");
+    gn_page_fill(page, "%s\" data-label=\"%s\" aria-label=\"%s\">", plot->y.unit, plot->x.label,
+                 plot->title);
     draw_y_axis(f);
     draw_x_axis(f);
     draw_mark(f);
@@ -300,16 +296,11 @@ bool gn_plot_draw(gn_page *page, const gn_plot *plot)
     if (!has_points(plot))
         return false;
     find_ranges(&f);
-    gn_page_add(page, "<figure><figcaption>");
-    gn_page_text(page, plot->title);
-    gn_page_add(page, "</figcaption>");
+    gn_page_fill(page, "<figure><figcaption>%s</figcaption>", plot->title);
     draw_legend(page, plot);
     draw_picture(&f);
-    if (plot->note) {
-        gn_page_add(page, "<p class=\"note\">");
-        gn_page_text(page, plot->note);
-        gn_page_add(page, "</p>");
-    }
+    if (plot->note)
+        gn_page_fill(page, "<p class=\"note\">%s</p>", plot->note);
     gn_page_add(page, "</figure>\n");
     return true;
 }

@@ -6,6 +6,7 @@
 #ifndef GN_REPORT_PLOT_H
 #define GN_REPORT_PLOT_H
 
+#include "report/curves.h"
 #include "report/page.h"
 #include "report/scale.h"
 
@@ -20,6 +21,11 @@ typedef struct gn_series {
     bool dashed;
     bool points_only;
 } gn_series;
+
+/* A column of curves over their positions, times a factor, as a line; false when it is not there.
+ */
+bool gn_series_of(gn_page *page, const gn_curves *curves, const char *column, double factor,
+                  gn_series *out);
 
 typedef struct gn_axis {
     const char *label, *unit; /* unit may be NULL */

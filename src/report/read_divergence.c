@@ -37,22 +37,16 @@ static gerne_status note_damage(gn_run_record *run, const char *why)
 gerne_status gn_read_divergence(gn_run_record *run)
 {
     const char *path;
-    gn_text text = {0};
-    json_t *json = NULL;
+    GN_LOCAL(json_t) *json = NULL;
     GN_TRY(gn_record_path(run, "diverged.json", &path));
     if (run->results || !gn_path_exists(path))
         return GERNE_OK;
-    gerne_status status = gn_file_read(run->ctx, path, DIVERGED_LIMIT, &text);
-    if (status == GERNE_OK)
-        status = gn_json_parse(run->ctx, text.bytes ? text.bytes : "", text.size, path, &json);
-    gn_text_free(&text);
+    gerne_status status = gn_json_read(run->ctx, path, DIVERGED_LIMIT, &json);
     if (status == GERNE_ENOMEM)
         return status;
     if (status != GERNE_OK)
         return note_damage(run, gerne_message(run->ctx));
-    status = json_is_object(json) && gn_json_text(json, "message")
-                 ? gn_take_divergence(run, json)
-                 : note_damage(run, "it has no message");
-    json_decref(json);
-    return status;
+    return json_is_object(json) && gn_json_text(json, "message")
+               ? gn_take_divergence(run, json)
+               : note_damage(run, "it has no message");
 }

@@ -205,16 +205,10 @@ static gerne_status note_missing_figures(gn_run_record *run)
 gerne_status gn_read_results(gn_run_record *run)
 {
     const char *path;
-    gn_text text = {0};
     GN_TRY(gn_record_path(run, "results.json", &path));
     if (!gn_path_exists(path))
         return GERNE_OK;
-    gerne_status status = gn_file_read(run->ctx, path, RESULTS_LIMIT, &text);
-    if (status == GERNE_OK)
-        status =
-            gn_json_parse(run->ctx, text.bytes ? text.bytes : "", text.size, path, &run->results);
-    gn_text_free(&text);
-    GN_TRY(status);
+    GN_TRY(gn_json_read(run->ctx, path, RESULTS_LIMIT, &run->results));
     GN_TRY(interpret(run));
     return note_missing_figures(run);
 }

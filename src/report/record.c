@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,17 +14,6 @@
 enum { CONFIG_LIMIT = 1 << 20, STUDY_LIMIT = 1 << 28, PATH_BYTES = 4096 };
 
 /* ---- small services ---- */
-
-double gn_json_real(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-const char *gn_json_text(const json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
 
 bool gn_json_range(const json_t *object, const char *key, double *lo, double *hi)
 {
@@ -54,10 +42,7 @@ static gerne_status add_text(gn_run_record *run, gn_text_list *list, const char 
 gerne_status gn_run_note(gn_run_record *run, const char *format, ...)
 {
     char text[1024];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
+    GN_FORMAT(text, format);
     gn_mend_end(text);
     return add_text(run, &run->notes, text);
 }
@@ -245,14 +230,9 @@ void gn_run_record_free(gn_run_record *run)
 gerne_status gn_study_record_read(gerne_ctx *ctx, const char *path, gn_study_record *out)
 {
     char file[PATH_BYTES];
-    gn_text text = {0};
     out->path = path;
     snprintf(file, sizeof file, "%s/study.json", path);
-    gerne_status status = gn_file_read(ctx, file, STUDY_LIMIT, &text);
-    if (status == GERNE_OK)
-        status = gn_json_parse(ctx, text.bytes ? text.bytes : "", text.size, file, &out->study);
-    gn_text_free(&text);
-    GN_TRY(status);
+    GN_TRY(gn_json_read(ctx, file, STUDY_LIMIT, &out->study));
     if (!json_is_object(out->study))
         return gn_fail(ctx, GERNE_EDATA, "%s is not the description of a study", file);
     return GERNE_OK;

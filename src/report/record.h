@@ -143,9 +143,8 @@ gn_state_words gn_run_state(const gn_run_record *run);
 GERNE_CHECKED gerne_status gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path,
                                         const char **out);
 
-/* JSON of a stranger: NaN, NULL or 0 for what is missing or of another kind. */
-double gn_json_real(const json_t *object, const char *key);
-const char *gn_json_text(const json_t *object, const char *key);
+/* The two ends of an interval of a stranger's JSON; false, and NaN, when it is missing or of
+ * another kind. */
 bool gn_json_range(const json_t *object, const char *key, double *lo, double *hi);
 
 /* "disc · yellow", or the class alone when there is one attribute. Written to out, cut at size. */

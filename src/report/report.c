@@ -122,11 +122,7 @@ static void add_head(gn_page *page, const report *r)
 
 static void add_title(gn_page *page, const char *name, const char *what)
 {
-    gn_page_add(page, "<h1><b>");
-    gn_page_text(page, name);
-    gn_page_add(page, "</b> " GN_DOT " ");
-    gn_page_text(page, what);
-    gn_page_add(page, "</h1>\n");
+    gn_page_fill(page, "<h1><b>%s</b> " GN_DOT " %s</h1>\n", name, what);
 }
 
 static const char *title_of(const gn_study_record *study)

@@ -29,9 +29,8 @@ static void add_verdict(gn_page *page, const gn_run_record *runs, size_t count)
         gn_page_add(page, "<p class=\"verdict\">None of the %zu runs has results</p>\n", count);
         return;
     }
-    gn_page_add(page, "<p class=\"verdict\">Best worst-group accuracy: ");
-    gn_page_text(page, best->name);
-    gn_page_add(page, " with %s", gn_show_percent(best->test.wga, 1).text);
+    gn_page_fill(page, "<p class=\"verdict\">Best worst-group accuracy: %s with %s", best->name,
+                 gn_show_percent(best->test.wga, 1).text);
     if (isfinite(best->test.wga_lo))
         gn_page_add(page, " <span>(95" GN_NARROW_SPACE "%% interval %s)</span>",
                     gn_interval_words(best->test.wga_lo, best->test.wga_hi).text);
@@ -110,9 +109,7 @@ static void add_table(gn_page *page, const gn_run_record *runs, size_t count)
 
 static void add_diverged(gn_page *page, const gn_run_record *run)
 {
-    gn_page_add(page, "<li><b>");
-    gn_page_text(page, run->name);
-    gn_page_add(page, "</b> %s", gn_run_state(run).text);
+    gn_page_fill(page, "<li><b>%s</b> %s", run->name, gn_run_state(run).text);
     gn_page_divergence(page, run);
     gn_page_add(page, ".</li>");
 }
@@ -120,11 +117,8 @@ static void add_diverged(gn_page *page, const gn_run_record *run)
 /* A headline never hides that its run warned. */
 static void add_warned(gn_page *page, const gn_run_record *best)
 {
-    gn_page_add(page, "<li><b>");
-    gn_page_text(page, best->name);
-    gn_page_add(page, "</b> has the best worst group and warned: ");
-    gn_page_text_cut(page, best->warnings.items[0], GN_WARNING_CHARACTERS);
-    gn_page_add(page, "</li>");
+    gn_page_fill(page, "<li><b>%s</b> has the best worst group and warned: %.*s</li>", best->name,
+                 GN_WARNING_CHARACTERS, best->warnings.items[0]);
 }
 
 static void add_remarks(gn_page *page, const gn_run_record *runs, size_t count)
@@ -186,12 +180,9 @@ static void add_warning(gn_page *page, const gn_run_record *runs, size_t count, 
         if (!warned_of(&runs[i], text))
             continue;
         gn_page_add(page, "%s<b>", i > first ? ", " : "");
-        gn_page_text(page, runs[i].name);
-        gn_page_add(page, "</b>");
+        gn_page_fill(page, "%s</b>", runs[i].name);
     }
-    gn_page_add(page, ": ");
-    gn_page_text_cut(page, text, GN_WARNING_CHARACTERS);
-    gn_page_add(page, "</li>");
+    gn_page_fill(page, ": %.*s</li>", GN_WARNING_CHARACTERS, text);
 }
 
 static void add_warnings(gn_page *page, const gn_run_record *runs, size_t count)
@@ -221,9 +212,7 @@ static void add_difference(gn_page *page, double value, gn_interval ci)
 static void add_pair_row(gn_page *page, const gn_run_record *run)
 {
     const gn_comparison *d = &run->difference;
-    gn_page_add(page, "<tr><td class=\"name\">");
-    gn_page_text(page, run->name);
-    gn_page_add(page, "</td>");
+    gn_page_fill(page, "<tr><td class=\"name\">%s</td>", run->name);
     if (!run->is_paired) {
         gn_page_add(page, "<td colspan=\"4\"><small>not paired: the predictions are missing or on "
                           "other samples</small></td></tr>");
@@ -244,15 +233,14 @@ static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
         others += runs[i].results != NULL;
     if (!samples || !others)
         return;
-    gn_page_add(page, "<h2>Paired differences</h2>\n<p>Each run minus ");
-    gn_page_text(page, first->name);
-    gn_page_add(page,
-                ", on the same %s test samples, in percentage points.</p>\n"
-                "<div class=\"scroll\"><table><thead><tr><th>run</th><th class=\"n\">worst "
-                "group <small>95 %% interval</small></th><th class=\"n\">mean of groups "
-                "<small>95 %% interval</small></th><th class=\"n\">all samples</th>"
-                "<th class=\"n\">p</th></tr></thead><tbody>\n",
-                gn_show_count(samples).text);
+    gn_page_fill(
+        page,
+        "<h2>Paired differences</h2>\n<p>Each run minus %s, on the same %s test samples, in "
+        "percentage points.</p>\n<div class=\"scroll\"><table><thead><tr><th>run</th><th "
+        "class=\"n\">worst group <small>95 %% interval</small></th><th class=\"n\">mean of groups "
+        "<small>95 %% interval</small></th><th class=\"n\">all samples</th><th "
+        "class=\"n\">p</th></tr></thead><tbody>\n",
+        first->name, gn_show_count(samples).text);
     for (size_t i = 1; i < count; i++)
         if (runs[i].results)
             add_pair_row(page, &runs[i]);
@@ -265,39 +253,22 @@ static void add_paired(gn_page *page, const gn_run_record *runs, size_t count)
 
 /* ---- curves ---- */
 
-static bool take_curve(gn_page *page, gn_arena *arena, const gn_run_record *run, const char *column,
-                       gn_series *out)
+static void add_curve(gn_page *page, const gn_run_record *runs, size_t count, const char *column,
+                      const char *title)
 {
-    const gn_curves *c = run->stage_count ? &run->stages[run->stage_count - 1].curves : NULL;
-    ptrdiff_t at = c ? gn_curves_find(c, column) : -1;
-    double *values;
-    if (at < 0 || !c->rows || page->status != GERNE_OK)
-        return false;
-    page->status = gn_arena_alloc(page->ctx, arena, 2 * c->rows, sizeof *values, &values);
-    if (page->status != GERNE_OK)
-        return false;
-    for (size_t i = 0; i < c->rows; i++) {
-        values[i] = gn_curves_at(c, 0, i);
-        values[c->rows + i] = 100 * gn_curves_at(c, (size_t)at, i);
-    }
-    *out = (gn_series){.name = run->name, .x = values, .y = values + c->rows, .count = c->rows};
-    return true;
-}
-
-static void add_curve(gn_page *page, gn_arena *arena, const gn_run_record *runs, size_t count,
-                      const char *column, const char *title)
-{
-    gn_series *series;
+    gn_series *series = gn_page_array(page, count, sizeof *series);
     size_t used = 0;
-    if (page->status != GERNE_OK)
-        return;
-    page->status = gn_arena_alloc(page->ctx, arena, count, sizeof *series, &series);
-    for (size_t i = 0; i < count && page->status == GERNE_OK; i++)
-        if (take_curve(page, arena, &runs[i], column, &series[used])) {
-            series[used].colour = (int)(i % GN_COLOURS);
-            series[used].dashed = i / GN_COLOURS % 2;
-            used++;
-        }
+    for (size_t i = 0; series && i < count; i++) {
+        const gn_run_record *run = &runs[i];
+        gn_series *s = &series[used];
+        if (!run->stage_count ||
+            !gn_series_of(page, &run->stages[run->stage_count - 1].curves, column, 100, s))
+            continue;
+        s->name = run->name;
+        s->colour = (int)(i % GN_COLOURS);
+        s->dashed = i / GN_COLOURS % 2;
+        used++;
+    }
     gn_plot_draw(page, &(gn_plot){.title = title,
                                   .x = {.label = "step", .min = NAN, .max = NAN},
                                   .y = {.label = "accuracy", .unit = "%", .min = NAN, .max = 100},
@@ -309,33 +280,20 @@ static void add_curve(gn_page *page, gn_arena *arena, const gn_run_record *runs,
 static void add_curves(gn_page *page, const gn_run_record *runs, size_t count)
 {
     gn_page_add(page, "<h2>Training curves</h2>\n<div class=\"pair\">");
-    add_curve(page, runs[0].arena, runs, count, "val/wga", "Worst group on validation");
-    add_curve(page, runs[0].arena, runs, count, "val/gba", "Mean of groups on validation");
+    add_curve(page, runs, count, "val/wga", "Worst group on validation");
+    add_curve(page, runs, count, "val/gba", "Mean of groups on validation");
     gn_page_add(page, "</div>\n");
 }
 
 /* ---- groups ---- */
 
-typedef struct least_group {
-    size_t id;
-    double acc;
-} least_group;
-
-static int by_accuracy(const void *left, const void *right)
-{
-    const least_group *a = left, *b = right;
-    if (a->acc != b->acc)
-        return a->acc < b->acc ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 static int by_id(const void *left, const void *right)
 {
-    const least_group *a = left, *b = right;
+    const gn_ranked_group *a = left, *b = right;
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static size_t find_least(const gn_run_record *runs, size_t count, least_group *out)
+static size_t find_least(const gn_run_record *runs, size_t count, gn_ranked_group *out)
 {
     size_t used = 0, groups = (size_t)runs[0].classes * runs[0].attributes;
     for (size_t g = 0; g < groups; g++) {
@@ -344,9 +302,9 @@ static size_t find_least(const gn_run_record *runs, size_t count, least_group *o
             if (runs[i].test.there && isfinite(runs[i].test.groups[g].acc))
                 least = fmin(least, runs[i].test.groups[g].acc);
         if (isfinite(least))
-            out[used++] = (least_group){g, least};
+            out[used++] = (gn_ranked_group){g, least};
     }
-    qsort(out, used, sizeof *out, by_accuracy);
+    gn_sort_groups(out, used);
     if (used > GN_ROWS_SHOWN)
         return GN_ROWS_SHOWN;
     qsort(out, used, sizeof *out, by_id);
@@ -373,36 +331,30 @@ static void add_group_cells(gn_page *page, const gn_run_record *runs, size_t cou
 
 static void add_groups(gn_page *page, const gn_run_record *runs, size_t count)
 {
-    least_group *list = NULL;
     size_t groups = (size_t)runs[0].classes * runs[0].attributes;
-    if (page->status != GERNE_OK || !groups || count > HEAT_RUNS || !best_of(runs, count))
+    bool wanted = groups && count <= HEAT_RUNS && best_of(runs, count);
+    gn_ranked_group *list = wanted ? gn_page_array(page, groups, sizeof *list) : NULL;
+    size_t shown = list ? find_least(runs, count, list) : 0;
+    if (!shown)
         return;
-    page->status = gn_alloc(page->ctx, groups, sizeof *list, "groups", &list);
-    size_t shown = page->status == GERNE_OK ? find_least(runs, count, list) : 0;
-    if (shown) {
-        gn_page_add(page,
-                    "<h2>Groups</h2>\n<p>%s The stronger the colour, the lower the accuracy; "
-                    "the worst group of each run is outlined.</p>\n<div "
-                    "class=\"scroll\"><table class=\"heat\"><thead><tr><th>"
-                    "</th>",
-                    shown < groups ? "The groups on which some run is worst." : "");
-        for (size_t i = 0; i < count; i++)
-            if (runs[i].test.there) {
-                gn_page_add(page, "<th>");
-                gn_page_text_cut(page, runs[i].name, 40);
-                gn_page_add(page, "</th>");
-            }
-        gn_page_add(page, "</tr></thead><tbody>\n");
-        for (size_t k = 0; k < shown; k++) {
-            gn_page_add(page, "<tr><th>");
-            gn_page_group(page, &runs[0], list[k].id, true);
-            gn_page_add(page, "</th>");
-            add_group_cells(page, runs, count, list[k].id);
-            gn_page_add(page, "</tr>");
-        }
-        gn_page_add(page, "</tbody></table></div>\n");
+    gn_page_add(page,
+                "<h2>Groups</h2>\n<p>%s The stronger the colour, the lower the accuracy; "
+                "the worst group of each run is outlined.</p>\n<div "
+                "class=\"scroll\"><table class=\"heat\"><thead><tr><th>"
+                "</th>",
+                shown < groups ? "The groups on which some run is worst." : "");
+    for (size_t i = 0; i < count; i++)
+        if (runs[i].test.there)
+            gn_page_fill(page, "<th>%.40s</th>", runs[i].name);
+    gn_page_add(page, "</tr></thead><tbody>\n");
+    for (size_t k = 0; k < shown; k++) {
+        gn_page_add(page, "<tr><th>");
+        gn_page_group(page, &runs[0], list[k].id, true);
+        gn_page_add(page, "</th>");
+        add_group_cells(page, runs, count, list[k].id);
+        gn_page_add(page, "</tr>");
     }
-    gn_free(list);
+    gn_page_add(page, "</tbody></table></div>\n");
 }
 
 void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count)
@@ -416,9 +368,7 @@ void gn_section_comparison(gn_page *page, gn_run_record *runs, size_t count)
     add_curves(page, runs, count);
     gn_page_add(page, "<h2>Each run in detail</h2>\n");
     for (size_t i = 0; i < count; i++) {
-        gn_page_add(page, "<details class=\"run\"><summary>");
-        gn_page_text(page, runs[i].name);
-        gn_page_add(page, "</summary>\n");
+        gn_page_fill(page, "<details class=\"run\"><summary>%s</summary>\n", runs[i].name);
         gn_section_verdict(page, &runs[i]);
         gn_sections_of_run(page, &runs[i]);
         gn_page_add(page, "</details>\n");

@@ -9,39 +9,24 @@
 
 enum { LINES_MAX = 300, COLOURED_GROUPS = 5, NAME_BYTES = 256 };
 
-/* Series of one plot, with their values in an arena of their own. */
+/* The series of one plot. */
 typedef struct lines {
     gn_page *page;
-    gn_arena *arena;
     gn_series series[LINES_MAX];
     size_t count;
 } lines;
-
-/* Copies a column, times a factor. */
-static double *column_values(lines *l, const gn_curves *curves, size_t column, double factor)
-{
-    double *values = NULL;
-    if (l->page->status == GERNE_OK)
-        l->page->status = gn_arena_alloc(l->page->ctx, l->arena, curves->rows ? curves->rows : 1,
-                                         sizeof *values, &values);
-    for (size_t i = 0; values && i < curves->rows; i++)
-        values[i] = factor * gn_curves_at(curves, column, i);
-    return values;
-}
 
 /* Adds the column as a line when it is there; true then. */
 static bool add_line(lines *l, const gn_curves *curves, const char *column, const char *name,
                      double factor, int colour, bool dashed)
 {
-    ptrdiff_t at = gn_curves_find(curves, column);
-    if (at < 0 || l->count == LINES_MAX)
+    gn_series *s = &l->series[l->count];
+    if (l->count == LINES_MAX || !gn_series_of(l->page, curves, column, factor, s))
         return false;
-    const double *x = column_values(l, curves, 0, 1);
-    const double *y = column_values(l, curves, (size_t)at, factor);
-    if (!x || !y)
-        return false;
-    l->series[l->count++] = (gn_series){
-        .name = name, .x = x, .y = y, .count = curves->rows, .colour = colour, .dashed = dashed};
+    s->name = name;
+    s->colour = colour;
+    s->dashed = dashed;
+    l->count++;
     return true;
 }
 
@@ -125,20 +110,6 @@ static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves 
     gn_plot_draw(l->page, &plot);
 }
 
-/* A group and how good it was at the end of the log. */
-typedef struct group_line {
-    size_t id;
-    double acc;
-} group_line;
-
-static int worse(const void *left, const void *right)
-{
-    const group_line *a = left, *b = right;
-    if (a->acc != b->acc)
-        return a->acc < b->acc ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 /* The row of the chosen checkpoint, or the last. */
 static size_t chosen_row(const gn_run_record *run, const gn_curves *curves)
 {
@@ -150,7 +121,7 @@ static size_t chosen_row(const gn_run_record *run, const gn_curves *curves)
 }
 
 static size_t find_groups(const gn_run_record *run, const gn_curves *curves, const char *split,
-                          group_line *out)
+                          gn_ranked_group *out)
 {
     char column[GN_CURVE_NAME];
     size_t count = 0, groups = (size_t)run->classes * run->attributes;
@@ -159,9 +130,9 @@ static size_t find_groups(const gn_run_record *run, const gn_curves *curves, con
         ptrdiff_t at = gn_curves_find(curves, column);
         if (at >= 0)
             out[count++] =
-                (group_line){g, gn_curves_at(curves, (size_t)at, chosen_row(run, curves))};
+                (gn_ranked_group){g, gn_curves_at(curves, (size_t)at, chosen_row(run, curves))};
     }
-    qsort(out, count, sizeof *out, worse);
+    gn_sort_groups(out, count);
     return count;
 }
 
@@ -169,7 +140,7 @@ static size_t find_groups(const gn_run_record *run, const gn_curves *curves, con
 static void draw_groups(lines *l, const gn_run_record *run, const gn_curves *curves)
 {
     static const int colours[COLOURED_GROUPS] = {1, 0, 2, 3, 4};
-    group_line found[LINES_MAX];
+    gn_ranked_group found[LINES_MAX];
     char column[GN_CURVE_NAME], names[COLOURED_GROUPS][NAME_BYTES];
     if (!curves->rows)
         return;
@@ -217,26 +188,16 @@ static bool has_curves(const gn_run_record *run)
 
 void gn_section_curves(gn_page *page, gn_run_record *run)
 {
-    lines *l = NULL;
-    gn_arena *arena = NULL;
-    if (!has_curves(run) || page->status != GERNE_OK)
+    lines *l = has_curves(run) ? gn_page_array(page, 1, sizeof *l) : NULL;
+    if (!l)
         return;
-    page->status = gn_arena_new(page->ctx, &arena);
-    if (page->status == GERNE_OK)
-        page->status = gn_alloc(page->ctx, 1, sizeof *l, "curves", &l);
-    if (page->status == GERNE_OK) {
-        *l = (lines){.page = page, .arena = arena};
-        gn_page_add(page, "<h2>Training curves</h2>\n");
-        size_t last = run->stage_count - 1;
-        draw_stage(l, run, &run->stages[last], true);
-        for (size_t i = 0; i < last; i++) {
-            gn_page_add(page, "<details><summary>Earlier stage: ");
-            gn_page_text(page, run->stages[i].name);
-            gn_page_add(page, "</summary>");
-            draw_stage(l, run, &run->stages[i], false);
-            gn_page_add(page, "</details>\n");
-        }
+    l->page = page;
+    gn_page_add(page, "<h2>Training curves</h2>\n");
+    size_t last = run->stage_count - 1;
+    draw_stage(l, run, &run->stages[last], true);
+    for (size_t i = 0; i < last; i++) {
+        gn_page_fill(page, "<details><summary>Earlier stage: %s</summary>", run->stages[i].name);
+        draw_stage(l, run, &run->stages[i], false);
+        gn_page_add(page, "</details>\n");
     }
-    gn_free(l);
-    gn_arena_close(arena);
 }

@@ -42,9 +42,7 @@ static uint64_t row_total(const gn_run_record *run, uint32_t y)
 static void add_heat_row(gn_page *page, const gn_run_record *run, uint32_t y)
 {
     uint64_t total = row_total(run, y);
-    gn_page_add(page, "<tr><th>");
-    gn_page_text_cut(page, run->class_names[y], 60);
-    gn_page_add(page, "</th>");
+    gn_page_fill(page, "<tr><th>%.60s</th>", run->class_names[y]);
     for (uint32_t a = 0; a < run->attributes; a++) {
         uint64_t n = run->train_counts[(size_t)y * run->attributes + a];
         double share = total ? (double)n / (double)total : 0;
@@ -58,11 +56,8 @@ static void add_heat_row(gn_page *page, const gn_run_record *run, uint32_t y)
 static void add_heat_table(gn_page *page, const gn_run_record *run)
 {
     gn_page_add(page, "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th></th>");
-    for (uint32_t a = 0; a < run->attributes; a++) {
-        gn_page_add(page, "<th>");
-        gn_page_text_cut(page, run->attribute_names[a], 40);
-        gn_page_add(page, "</th>");
-    }
+    for (uint32_t a = 0; a < run->attributes; a++)
+        gn_page_fill(page, "<th>%.40s</th>", run->attribute_names[a]);
     gn_page_add(page, "</tr></thead><tbody>");
     for (uint32_t y = 0; y < run->classes; y++)
         add_heat_row(page, run, y);
@@ -82,9 +77,9 @@ static void add_map_cell(gn_page *page, const gn_run_record *run, uint32_t y, ui
                 "<rect class=\"cell\" style=\"--v:%.2f\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                 "height=\"%.1f\"><title>",
                 share, a * side, y * side, side - 0.5, side - 0.5);
-    gn_page_text(page, gn_group_name(run, g, name, sizeof name));
-    gn_page_add(page, ": %s, %s of the class</title></rect>", gn_show_count(n).text,
-                gn_show_percent(share, 1).text);
+    gn_page_fill(page, "%s: %s, %s of the class</title></rect>",
+                 gn_group_name(run, g, name, sizeof name), gn_show_count(n).text,
+                 gn_show_percent(share, 1).text);
 }
 
 static void add_heat_map(gn_page *page, const gn_run_record *run)
@@ -156,28 +151,22 @@ static void add_shares(gn_page *page, const gn_run_record *run, const class_shar
                       "classes</figcaption><table><thead>"
                       "<tr><th>class</th><th>largest group</th><th class=\"n\">share</th></tr>"
                       "</thead><tbody>");
-    for (uint32_t i = 0; i < run->classes && i < GN_ROWS_SHOWN / 2; i++) {
-        gn_page_add(page, "<tr><td class=\"name\">");
-        gn_page_text_cut(page, run->class_names[shares[i].y], 60);
-        gn_page_add(page, "</td><td class=\"name\">");
-        gn_page_text_cut(page, run->attribute_names[shares[i].a], 60);
-        gn_page_add(page, "</td><td class=\"n\">%s</td></tr>",
-                    gn_show_percent(shares[i].share, 1).text);
-    }
+    for (uint32_t i = 0; i < run->classes && i < GN_ROWS_SHOWN / 2; i++)
+        gn_page_fill(page,
+                     "<tr><td class=\"name\">%.60s</td><td class=\"name\">%.60s</td><td "
+                     "class=\"n\">%s</td></tr>",
+                     run->class_names[shares[i].y], run->attribute_names[shares[i].a],
+                     gn_show_percent(shares[i].share, 1).text);
     gn_page_add(page, "</tbody></table></figure></div>\n");
 }
 
 static void add_large(gn_page *page, const gn_run_record *run)
 {
-    class_share *shares;
-    if (page->status != GERNE_OK)
-        return;
-    page->status = gn_alloc(page->ctx, run->classes, sizeof *shares, "shares", &shares);
-    if (page->status != GERNE_OK)
+    class_share *shares = gn_page_array(page, run->classes, sizeof *shares);
+    if (!shares)
         return;
     find_shares(run, shares);
     add_shares(page, run, shares);
-    gn_free(shares);
 }
 
 void gn_section_data(gn_page *page, gn_run_record *run)
@@ -238,10 +227,7 @@ static void add_binding(gn_page *page, const gn_run_record *run, const json_t *b
     if (json_is_object(pseudo)) {
         const char *name =
             json_string_value(json_array_get(json_object_get(pseudo, "names"), (size_t)a));
-        gn_page_text(page, run->class_names[(size_t)y]);
-        gn_page_add(page, ", ");
-        gn_page_text(page, name ? name : "guessed");
-        gn_page_add(page, " samples,");
+        gn_page_fill(page, "%s, %s samples,", run->class_names[(size_t)y], name ? name : "guessed");
     } else if (a < run->attributes) {
         size_t group = (size_t)y * run->attributes + (size_t)a;
         gn_page_group(page, run, group, true);

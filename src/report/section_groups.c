@@ -12,38 +12,32 @@ enum { ROWS_MAX = 2000, MISTAKEN_FOR = 4 };
 
 /* ---- which ---- */
 
-typedef struct ranked {
-    size_t id;
-    double acc;
-} ranked;
-
 static int worse(const void *left, const void *right)
 {
-    const ranked *a = left, *b = right;
+    const gn_ranked_group *a = left, *b = right;
     if (a->acc != b->acc)
         return a->acc < b->acc ? -1 : 1;
     return (a->id > b->id) - (a->id < b->id);
 }
 
+void gn_sort_groups(gn_ranked_group *groups, size_t count)
+{
+    if (count)
+        qsort(groups, count, sizeof *groups, worse);
+}
+
 size_t gn_worst_groups(gn_page *page, const gn_run_record *run, size_t *ids, size_t limit)
 {
-    ranked *list;
     const gn_split_record *split = &run->test;
     size_t count = 0, groups = (size_t)run->classes * run->attributes;
-    if (!split->there || page->status != GERNE_OK)
-        return 0;
-    page->status = gn_alloc(page->ctx, groups, sizeof *list, "groups", &list);
-    if (page->status != GERNE_OK)
-        return 0;
-    for (size_t g = 0; g < groups; g++)
+    gn_ranked_group *list = split->there ? gn_page_array(page, groups, sizeof *list) : NULL;
+    for (size_t g = 0; list && g < groups; g++)
         if (split->groups[g].n && isfinite(split->groups[g].acc))
-            list[count++] = (ranked){g, split->groups[g].acc};
-    if (count)
-        qsort(list, count, sizeof *list, worse);
+            list[count++] = (gn_ranked_group){g, split->groups[g].acc};
+    gn_sort_groups(list, count);
     count = count < limit ? count : limit;
     for (size_t i = 0; i < count; i++)
         ids[i] = list[i].id;
-    gn_free(list);
     return count;
 }
 
@@ -115,11 +109,9 @@ static void add_many_groups(gn_page *page, const gn_run_record *run, size_t *ids
 
 void gn_section_groups(gn_page *page, gn_run_record *run)
 {
-    size_t *ids, groups = (size_t)run->classes * run->attributes;
-    if (!run->test.there || page->status != GERNE_OK)
-        return;
-    page->status = gn_alloc(page->ctx, groups, sizeof *ids, "groups", &ids);
-    if (page->status != GERNE_OK)
+    size_t groups = (size_t)run->classes * run->attributes;
+    size_t *ids = run->test.there ? gn_page_array(page, groups, sizeof *ids) : NULL;
+    if (!ids)
         return;
     size_t count = gn_worst_groups(page, run, ids, groups);
     gn_page_add(page, "<h2>Groups</h2>\n");
@@ -132,7 +124,6 @@ void gn_section_groups(gn_page *page, gn_run_record *run)
             ids[g] = g;
         add_group_table(page, run, ids, groups <= GN_ROWS_SHOWN ? groups : count, true);
     }
-    gn_free(ids);
 }
 
 /* ---- confusion ---- */
@@ -143,22 +134,22 @@ typedef struct confusion {
     uint64_t *counts; /* [count][classes] */
 } confusion;
 
-static gerne_status count_confusion(const gn_run_record *run, confusion *c)
+static bool count_confusion(gn_page *page, const gn_run_record *run, confusion *c)
 {
-    size_t groups = (size_t)run->classes * run->attributes;
-    uint8_t *place; /* of a group among the shown ones, plus 1 */
-    GN_TRY(gn_alloc(run->ctx, c->count * run->classes, sizeof *c->counts, "confusion", &c->counts));
-    GN_TRY(gn_alloc(run->ctx, groups, 1, "confusion", &place));
+    const gn_predictions *p = &run->predictions.predictions;
+    uint8_t *place = /* of a group among the shown ones, plus 1 */
+        gn_page_array(page, (size_t)run->classes * run->attributes, 1);
+    c->counts = gn_page_array(page, c->count * run->classes, sizeof *c->counts);
+    if (!place || !c->counts)
+        return false;
     for (size_t i = 0; i < c->count; i++)
         place[c->ids[i]] = (uint8_t)(i + 1);
-    const gn_predictions *p = &run->predictions.predictions;
     for (size_t i = 0; i < p->count; i++) {
         uint8_t at = place[(size_t)p->y[i] * run->attributes + (size_t)p->a[i]];
         if (at)
             c->counts[(size_t)(at - 1) * run->classes + (size_t)p->pred[i]]++;
     }
-    gn_free(place);
-    return GERNE_OK;
+    return true;
 }
 
 static void add_confusion_row(gn_page *page, const gn_run_record *run, const confusion *c, size_t i)
@@ -186,11 +177,8 @@ static void add_confusion_row(gn_page *page, const gn_run_record *run, const con
 static void add_confusion_table(gn_page *page, const gn_run_record *run, const confusion *c)
 {
     gn_page_add(page, "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th>group</th>");
-    for (uint32_t k = 0; k < run->classes; k++) {
-        gn_page_add(page, "<th>");
-        gn_page_text_cut(page, run->class_names[k], 40);
-        gn_page_add(page, "</th>");
-    }
+    for (uint32_t k = 0; k < run->classes; k++)
+        gn_page_fill(page, "<th>%.40s</th>", run->class_names[k]);
     gn_page_add(page, "</tr></thead><tbody>");
     for (size_t i = 0; i < c->count; i++)
         add_confusion_row(page, run, c, i);
@@ -217,8 +205,7 @@ static void add_mistaken(gn_page *page, const gn_run_record *run, const confusio
             break;
         given[used] = best;
         gn_page_add(page, "%s", used ? ", " : "");
-        gn_page_text_cut(page, run->class_names[best], 40);
-        gn_page_add(page, " (%s)", gn_show_count(counts[best]).text);
+        gn_page_fill(page, "%.40s (%s)", run->class_names[best], gn_show_count(counts[best]).text);
     }
     if (!used)
         gn_page_add(page, "nothing");
@@ -244,21 +231,18 @@ static void add_confusion_list(gn_page *page, const gn_run_record *run, const co
 void gn_section_confusion(gn_page *page, gn_run_record *run)
 {
     confusion c = {0};
-    if (!run->predictions.predictions.count || !run->test.there || page->status != GERNE_OK)
+    if (!run->predictions.predictions.count || !run->test.there)
         return;
     c.count = gn_worst_groups(page, run, c.ids, GN_ROWS_SHOWN);
-    if (page->status == GERNE_OK)
-        page->status = count_confusion(run, &c);
-    if (page->status == GERNE_OK && c.count) {
-        gn_page_add(page, "<h2>Confusion by group</h2>\n");
-        if (c.count == GN_ROWS_SHOWN)
-            gn_page_add(page, "<p>The %d worst groups, worst first.</p>\n", (int)GN_ROWS_SHOWN);
-        if (run->classes <= GN_HEAT_SIDE)
-            add_confusion_table(page, run, &c);
-        else
-            add_confusion_list(page, run, &c);
-    }
-    gn_free(c.counts);
+    if (!c.count || !count_confusion(page, run, &c))
+        return;
+    gn_page_add(page, "<h2>Confusion by group</h2>\n");
+    if (c.count == GN_ROWS_SHOWN)
+        gn_page_add(page, "<p>The %d worst groups, worst first.</p>\n", (int)GN_ROWS_SHOWN);
+    if (run->classes <= GN_HEAT_SIDE)
+        add_confusion_table(page, run, &c);
+    else
+        add_confusion_list(page, run, &c);
 }
 
 /* ---- pictures and texts ---- */
@@ -283,9 +267,8 @@ static void add_picture(gn_page *page, const gn_picture_record *p)
 
 static void add_quote(gn_page *page, const gn_picture_record *p)
 {
-    gn_page_add(page, "<blockquote dir=\"auto\">");
-    gn_page_text_cut(page, p->bytes.size ? p->bytes.bytes : "", QUOTE_LENGTH);
-    gn_page_add(page, "</blockquote>");
+    gn_page_fill(page, "<blockquote dir=\"auto\">%.*s</blockquote>", QUOTE_LENGTH,
+                 p->bytes.size ? p->bytes.bytes : "");
 }
 
 void gn_section_pictures(gn_page *page, gn_run_record *run)
@@ -308,8 +291,7 @@ void gn_section_pictures(gn_page *page, gn_run_record *run)
             add_quote(page, p);
         else
             add_picture(page, p);
-        gn_page_add(page, "<span>predicted as ");
-        gn_page_text_cut(page, run->class_names[p->pred], 60);
+        gn_page_fill(page, "<span>predicted as %.60s", run->class_names[p->pred]);
         gn_page_add(page, "</span><small>sample %llu</small></li>", (unsigned long long)p->index);
     }
     gn_page_add(page, "</ul>\n");

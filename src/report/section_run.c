@@ -24,16 +24,11 @@ void gn_page_group(gn_page *page, const gn_run_record *run, size_t group, bool t
     bool both = run->attributes > 1;
     bool cut = title && (strlen(run->class_names[y]) > PART_CHARACTERS ||
                          (both && strlen(run->attribute_names[a]) > PART_CHARACTERS));
-    if (cut) {
-        gn_page_add(page, "<span title=\"");
-        gn_page_text(page, gn_group_name(run, group, name, sizeof name));
-        gn_page_add(page, "\">");
-    }
+    if (cut)
+        gn_page_fill(page, "<span title=\"%s\">", gn_group_name(run, group, name, sizeof name));
     gn_page_text_cut(page, run->class_names[y], PART_CHARACTERS);
-    if (both) {
-        gn_page_add(page, " " GN_DOT " ");
-        gn_page_text_cut(page, run->attribute_names[a], PART_CHARACTERS);
-    }
+    if (both)
+        gn_page_fill(page, " " GN_DOT " %.*s", PART_CHARACTERS, run->attribute_names[a]);
     gn_page_add(page, "%s", cut ? "</span>" : "");
 }
 
@@ -66,14 +61,10 @@ void gn_page_divergence(gn_page *page, const gn_run_record *run)
     const char *why = d->message;
     if (why && strncmp(why, said, sizeof said - 1) == 0 && strchr(why, ':'))
         why = strchr(why, ':') + 1 + strspn(strchr(why, ':') + 1, " ");
-    if (d->stage && strcmp(d->stage, "main") != 0) {
-        gn_page_add(page, " of the stage ");
-        gn_page_text_cut(page, d->stage, PART_CHARACTERS);
-    }
+    if (d->stage && strcmp(d->stage, "main") != 0)
+        gn_page_fill(page, " of the stage %.*s", PART_CHARACTERS, d->stage);
     if (why) {
-        gn_page_add(page, ": <span>");
-        gn_page_text_cut(page, why, GN_WARNING_CHARACTERS);
-        gn_page_add(page, "</span>");
+        gn_page_fill(page, ": <span>%.*s</span>", GN_WARNING_CHARACTERS, why);
     }
 }
 
@@ -86,10 +77,9 @@ static void add_verdict_diverged(gn_page *page, const gn_run_record *run)
                       "evaluation: ");
     add_last_evaluation(page, run, "none");
     gn_page_add(page, ".");
-    if (d->hint && *d->hint) {
-        gn_page_add(page, "</p>\n<p class=\"lead\"><b>Hint:</b> ");
-        gn_page_text_cut(page, d->hint, GN_WARNING_CHARACTERS);
-    }
+    if (d->hint && *d->hint)
+        gn_page_fill(page, "</p>\n<p class=\"lead\"><b>Hint:</b> %.*s", GN_WARNING_CHARACTERS,
+                     d->hint);
     gn_page_add(page, "</p>\n");
 }
 
@@ -130,8 +120,7 @@ static void add_stamps(gn_page *page, const gn_run_record *run)
         gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: the checkpoint was selected on the "
                           "test split that it is evaluated on</span>");
     } else if (s->metric) {
-        gn_page_add(page, "<span class=\"stamp\">selected on validation by ");
-        gn_page_text(page, s->metric);
+        gn_page_fill(page, "<span class=\"stamp\">selected on validation by %s", s->metric);
         if (isfinite(s->step))
             gn_page_add(page, ", step %s", gn_show_whole(s->step).text);
         gn_page_add(page, "</span><span class=\"stamp\">test labels not used for selection</span>");
@@ -171,19 +160,14 @@ static void add_notes(gn_page *page, const gn_run_record *run)
     if (!warned && !run->notes.count)
         return;
     gn_page_add(page, "<ul class=\"remarks\">");
-    for (size_t i = 0; i < warned && i < GN_WARNINGS_SHOWN; i++) {
-        gn_page_add(page, "<li><b>Warning:</b> ");
-        gn_page_text_cut(page, run->warnings.items[i], GN_WARNING_CHARACTERS);
-        gn_page_add(page, "</li>");
-    }
+    for (size_t i = 0; i < warned && i < GN_WARNINGS_SHOWN; i++)
+        gn_page_fill(page, "<li><b>Warning:</b> %.*s</li>", GN_WARNING_CHARACTERS,
+                     run->warnings.items[i]);
     if (warned > GN_WARNINGS_SHOWN)
         gn_page_add(page, "<li>%zu more warnings are in log.jsonl.</li>",
                     warned - GN_WARNINGS_SHOWN);
-    for (size_t i = 0; i < run->notes.count; i++) {
-        gn_page_add(page, "<li>");
-        gn_page_text(page, run->notes.items[i]);
-        gn_page_add(page, "</li>");
-    }
+    for (size_t i = 0; i < run->notes.count; i++)
+        gn_page_fill(page, "<li>%s</li>", run->notes.items[i]);
     gn_page_add(page, "</ul>\n");
 }
 
@@ -228,10 +212,7 @@ void gn_section_verdict(gn_page *page, gn_run_record *run)
 static void add_pair(gn_page *page, const char *key, const char *value)
 {
     gn_page_add(page, "<span%s><i>", strlen(value) > 28 ? " class=\"long\"" : "");
-    gn_page_text(page, key);
-    gn_page_add(page, "</i> ");
-    gn_page_text(page, value);
-    gn_page_add(page, "</span> ");
+    gn_page_fill(page, "%s</i> %s</span> ", key, value);
 }
 
 static bool is_set(const gn_setting *setting)
@@ -245,9 +226,7 @@ static void add_setting(gn_page *page, const char *key, const gn_setting *settin
         add_pair(page, key, setting->items[0]);
         return;
     }
-    gn_page_add(page, "<span class=\"long\"><i>");
-    gn_page_text(page, key);
-    gn_page_add(page, "</i> ");
+    gn_page_fill(page, "<span class=\"long\"><i>%s</i> ", key);
     for (size_t i = 0; i < setting->count; i++) {
         gn_page_add(page, "%s", i ? ", " : "");
         gn_page_text(page, setting->items[i]);
@@ -338,11 +317,10 @@ void gn_section_asked(gn_page *page, gn_run_record *run)
     add_origin(page, run);
     gn_page_add(page, "</dl>\n");
     add_checkpoints(page, run);
-    if (run->config_text.size) {
-        gn_page_add(page, "<details><summary>Full configuration</summary><pre>");
-        gn_page_text(page, run->config_text.bytes);
-        gn_page_add(page, "</pre></details>\n");
-    }
+    if (run->config_text.size)
+        gn_page_fill(page,
+                     "<details><summary>Full configuration</summary><pre>%s</pre></details>\n",
+                     run->config_text.bytes);
 }
 
 /* ---- again ---- */
@@ -387,4 +365,5 @@ void gn_sections_of_run(gn_page *page, gn_run_record *run)
     gn_section_beta(page, run);
     gn_section_asked(page, run);
     gn_section_repeat(page, run);
+    gn_page_forget(page);
 }

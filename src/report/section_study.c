@@ -16,14 +16,6 @@ enum {
     COLUMNS_MAX = 64,
 };
 
-static void add_attribute_text(gn_page *page, const char *before, const char *text,
-                               const char *after)
-{
-    gn_page_add(page, "%s", before);
-    gn_page_text(page, text);
-    gn_page_add(page, "%s", after);
-}
-
 /* A value of settings: texts as they are, numbers short. */
 static void add_value(gn_page *page, const json_t *value)
 {
@@ -56,8 +48,7 @@ static void add_settings(gn_page *page, const json_t *settings)
     {
         gn_page_add(page, "%s", first ? "" : ", ");
         first = false;
-        gn_page_text(page, short_key(key));
-        gn_page_add(page, "\xC2\xA0=\xC2\xA0");
+        gn_page_fill(page, "%s\xC2\xA0=\xC2\xA0", short_key(key));
         add_value(page, value);
     }
 }
@@ -72,8 +63,8 @@ static void add_stamps(gn_page *page, const json_t *study)
         gn_page_add(page, "<span class=\"stamp oracle\">ORACLE: selected on the test split that it "
                           "is evaluated on</span>");
     else if (gn_json_text(selection, "metric"))
-        add_attribute_text(page, "<span class=\"stamp\">selected on validation by ",
-                           gn_json_text(selection, "metric"), "</span>");
+        gn_page_fill(page, "<span class=\"stamp\">selected on validation by %s</span>",
+                     gn_json_text(selection, "metric"));
     const char *const names[] = {"done", "failed", "waiting"};
     for (size_t i = 0; i < 3; i++) {
         double n = gn_json_real(counts, names[i]);
@@ -112,7 +103,7 @@ static void add_warned(gn_page *page, const json_t *best)
         return;
     gn_page_add(page, "<ul class=\"remarks\"><li>%.0f of %.0f runs of it warned: ", warned,
                 gn_json_real(best, "n"));
-    add_attribute_text(page, "", warning ? warning : "", "</li></ul>\n");
+    gn_page_fill(page, "%s</li></ul>\n", warning ? warning : "");
 }
 
 static void add_verdict(gn_page *page, const json_t *study)
@@ -122,14 +113,13 @@ static void add_verdict(gn_page *page, const json_t *study)
     const char *split = gn_json_text(json_object_get(study, "selection"), "split");
     const char *title = gn_json_text(study, "title");
     if (!best) {
-        add_attribute_text(page, "<p class=\"verdict\">", title ? title : "A study", "</p>\n");
+        gn_page_fill(page, "<p class=\"verdict\">%s</p>\n", title ? title : "A study");
         return;
     }
     gn_page_add(page, "<p class=\"verdict\">Best: ");
     add_settings(page, json_object_get(best, "settings"));
-    gn_page_add(page, "</p>\n<p class=\"lead\">%s ",
-                gn_show_percent(gn_json_real(best, "mean"), 1).text);
-    gn_page_text(page, metric);
+    gn_page_fill(page, "</p>\n<p class=\"lead\">%s %s",
+                 gn_show_percent(gn_json_real(best, "mean"), 1).text, metric);
     gn_page_add(page, " on %s",
                 split && strcmp(split, "test") == 0 ? "the test split" : "validation");
     double n = gn_json_real(best, "n");
@@ -154,7 +144,7 @@ static void add_notes(gn_page *page, const json_t *notes)
     gn_page_add(page, "<ul class=\"remarks calm\">");
     json_array_foreach(notes, i, note)
     {
-        add_attribute_text(page, "<li>", json_string_value(note), "</li>");
+        gn_page_fill(page, "<li>%s</li>", json_string_value(note));
     }
     gn_page_add(page, "</ul>\n");
 }
@@ -168,8 +158,7 @@ static void add_parameter_heads(gn_page *page, const json_t *parameters)
     json_array_foreach(parameters, i, name)
     {
         const char *key = json_string_value(name);
-        add_attribute_text(page, "<th title=\"", key, "\">");
-        add_attribute_text(page, "", key ? short_key(key) : "", "</th>");
+        gn_page_fill(page, "<th title=\"%s\">%s</th>", key, key ? short_key(key) : "");
     }
 }
 
@@ -249,9 +238,10 @@ static void add_ranking_table(gn_page *page, const json_t *study, size_t from, s
     const char *metric = gn_json_text(json_object_get(study, "selection"), "metric");
     gn_page_add(page, "<div class=\"scroll\"><table><thead><tr><th class=\"n\">rank</th>");
     add_parameter_heads(page, json_object_get(study, "parameters"));
-    gn_page_add(page, "<th class=\"n\">n</th><th class=\"n\">");
-    gn_page_text(page, metric ? metric : "mean");
-    gn_page_add(page, " <small>\xC2\xB1 sd</small></th><th class=\"plotcell\">");
+    gn_page_fill(page,
+                 "<th class=\"n\">n</th><th class=\"n\">%s <small>\xC2\xB1 sd</small></th><th "
+                 "class=\"plotcell\">",
+                 metric ? metric : "mean");
     gn_whisker_head(page, scale);
     gn_page_add(page, "</th><th class=\"n\">from rank 1</th><th class=\"n\">test GBA</th><th "
                       "class=\"n\">test WGA</th></tr></thead>"
@@ -392,10 +382,10 @@ static void add_parameters(gn_page *page, const json_t *study)
     const json_t *parameters = json_object_get(study, "parameters"), *name;
     size_t trials = json_array_size(json_object_get(study, "trials")), i;
     scatter s = {0};
-    if (!json_array_size(parameters) || trials < 2 || page->status != GERNE_OK)
+    if (!json_array_size(parameters) || trials < 2)
         return;
-    page->status = gn_alloc(page->ctx, trials, 2 * sizeof *s.x, "trials", &s.x);
-    if (page->status != GERNE_OK)
+    s.x = gn_page_array(page, trials, 2 * sizeof *s.x);
+    if (!s.x)
         return;
     s.y = s.x + trials;
     gn_page_add(page, "<h2>Effect of each parameter</h2>\n<p>The selection metric of every "
@@ -407,7 +397,6 @@ static void add_parameters(gn_page *page, const json_t *study)
             draw_scatter(page, study, json_string_value(name), &s);
     }
     gn_page_add(page, "</div>\n");
-    gn_free(s.x);
 }
 
 /* ---- tables and figures that the study brings ---- */
@@ -466,31 +455,27 @@ static void add_table(gn_page *page, const json_t *table)
     const json_t *cell, *rows = json_object_get(table, "rows");
     bool numbers[COLUMNS_MAX] = {false};
     size_t i;
-    add_attribute_text(page, "<h3>", gn_json_text(table, "title"),
-                       "</h3>\n<div class=\"scroll\"><table><thead><tr>");
+    gn_page_fill(page, "<h3>%s</h3>\n<div class=\"scroll\"><table><thead><tr>",
+                 gn_json_text(table, "title"));
     json_array_foreach(json_object_get(table, "columns"), i, cell)
     {
         if (i < COLUMNS_MAX)
             numbers[i] = column_of_figures(rows, i);
         gn_page_add(page, "<th%s>", i < COLUMNS_MAX && numbers[i] ? " class=\"n\"" : "");
-        gn_page_text(page, json_string_value(cell));
-        gn_page_add(page, "</th>");
+        gn_page_fill(page, "%s</th>", json_string_value(cell));
     }
     gn_page_add(page, "</tr></thead><tbody>\n");
     add_table_rows(page, rows, numbers);
     gn_page_add(page, "</tbody></table></div>\n");
     if (gn_json_text(table, "note"))
-        add_attribute_text(page, "<p class=\"note\">", gn_json_text(table, "note"), "</p>\n");
+        gn_page_fill(page, "<p class=\"note\">%s</p>\n", gn_json_text(table, "note"));
 }
 
 /* The numbers of a list; NULL when there is no list. */
-static double *numbers_of(gn_page *page, gn_arena *arena, const json_t *list, size_t count)
+static double *numbers_of(gn_page *page, const json_t *list, size_t count)
 {
-    double *values = NULL;
-    if (!json_is_array(list) || page->status != GERNE_OK)
-        return NULL;
-    page->status = gn_arena_alloc(page->ctx, arena, count ? count : 1, sizeof *values, &values);
-    for (size_t i = 0; i < count && page->status == GERNE_OK; i++) {
+    double *values = json_is_array(list) ? gn_page_array(page, count, sizeof *values) : NULL;
+    for (size_t i = 0; values && i < count; i++) {
         const json_t *value = json_array_get(list, i);
         values[i] = json_is_number(value) ? json_number_value(value) : NAN;
     }
@@ -506,7 +491,7 @@ static gn_axis axis_of(const json_t *axis)
                      .max = NAN};
 }
 
-static void add_figure(gn_page *page, gn_arena *arena, const json_t *figure)
+static void add_figure(gn_page *page, const json_t *figure)
 {
     const json_t *list = json_object_get(figure, "series"), *item;
     gn_series series[SERIES_MAX];
@@ -520,10 +505,10 @@ static void add_figure(gn_page *page, gn_arena *arena, const json_t *figure)
         if (used == SERIES_MAX || !count)
             continue;
         *s = (gn_series){.name = gn_json_text(item, "name"),
-                         .x = numbers_of(page, arena, x, count),
-                         .y = numbers_of(page, arena, y, count),
-                         .lo = numbers_of(page, arena, json_object_get(item, "lo"), count),
-                         .hi = numbers_of(page, arena, json_object_get(item, "hi"), count),
+                         .x = numbers_of(page, x, count),
+                         .y = numbers_of(page, y, count),
+                         .lo = numbers_of(page, json_object_get(item, "lo"), count),
+                         .hi = numbers_of(page, json_object_get(item, "hi"), count),
                          .count = count,
                          .colour = (int)(used % GN_COLOURS),
                          .dashed =
@@ -541,28 +526,23 @@ static void add_figure(gn_page *page, gn_arena *arena, const json_t *figure)
 
 static void add_figures(gn_page *page, const json_t *figures)
 {
-    gn_arena *arena = NULL;
     const json_t *figure;
     size_t i;
-    if (!json_array_size(figures) || page->status != GERNE_OK)
-        return;
-    page->status = gn_arena_new(page->ctx, &arena);
-    if (page->status != GERNE_OK)
+    if (!json_array_size(figures))
         return;
     gn_page_add(page, "<h2>Figures</h2>\n<div class=\"pair\">");
     json_array_foreach(figures, i, figure)
     {
-        add_figure(page, arena, figure);
+        add_figure(page, figure);
     }
     gn_page_add(page, "</div>\n");
-    gn_arena_close(arena);
 }
 
 /* ---- trials ---- */
 
 static void add_small(gn_page *page, const char *text)
 {
-    add_attribute_text(page, "<br><small style=\"white-space:normal\">", text, "</small>");
+    gn_page_fill(page, "<br><small style=\"white-space:normal\">%s</small>", text);
 }
 
 static void add_trial(gn_page *page, const json_t *study, const json_t *trial)
@@ -572,8 +552,8 @@ static void add_trial(gn_page *page, const json_t *study, const json_t *trial)
     const json_t *val = json_object_get(trial, "val"), *test = json_object_get(trial, "test");
     const char *reason = gn_json_text(trial, "reason");
     bool diverged = json_is_true(json_object_get(trial, "diverged")); /* the reason says it all */
-    add_attribute_text(page, "<tr><td>", gn_json_text(trial, "id"), "</td><td>");
-    gn_page_text(page, diverged ? reason : gn_json_text(trial, "state"));
+    gn_page_fill(page, "<tr><td>%s</td><td>%s", gn_json_text(trial, "id"),
+                 diverged ? reason : gn_json_text(trial, "state"));
     if (reason && !diverged)
         add_small(page, reason);
     json_array_foreach(json_object_get(trial, "warnings"), i, warning)
@@ -632,9 +612,7 @@ void gn_section_study(gn_page *page, const gn_study_record *record)
     add_ranking(page, study);
     add_parameters(page, study);
     add_trials(page, study);
-    if (command) {
-        gn_page_add(page, "<h2>Reproduce this study</h2>\n<pre class=\"command\">");
-        gn_page_text(page, command);
-        gn_page_add(page, "</pre>\n");
-    }
+    if (command)
+        gn_page_fill(page, "<h2>Reproduce this study</h2>\n<pre class=\"command\">%s</pre>\n",
+                     command);
 }

@@ -32,6 +32,8 @@ GERNE_CHECKED gerne_status gn_database_prepare(gn_database *database, const char
                                                sqlite3_stmt **out);
 GERNE_CHECKED gerne_status gn_database_next(gn_database *database, sqlite3_stmt *query, bool *row);
 
+GN_LOCAL_HANDLE(sqlite3_stmt, sqlite3_finalize)
+
 /* Runs a query to its end and finalizes it. */
 GERNE_CHECKED gerne_status gn_database_finish(gn_database *database, sqlite3_stmt *query);
 

@@ -50,22 +50,28 @@ static const char schema[] = "PRAGMA application_id = 1734701678;"
                              " CHECK(state IN ('waiting', 'running', 'done', 'failed')),"
                              " reason TEXT, results TEXT, seconds REAL NOT NULL DEFAULT 0);";
 
-static gerne_status number_of(gn_ledger *l, const char *sql, int64_t *out)
-{
-    sqlite3_stmt *query;
-    bool row;
-    *out = 0;
-    GN_TRY(gn_database_prepare(&l->db, sql, &query));
-    gerne_status status = gn_database_next(&l->db, query, &row);
-    if (status == GERNE_OK && row)
-        *out = sqlite3_column_int64(query, 0);
-    sqlite3_finalize(query);
-    return status;
-}
-
 static gerne_status damaged(gn_ledger *l)
 {
     return gn_database_fail(&l->db, SQLITE_CORRUPT);
+}
+
+/* A query for one row: which has it as its only parameter, or NULL. */
+static gerne_status look_up(gn_ledger *l, const char *sql, const char *which, sqlite3_stmt **query)
+{
+    bool row;
+    GN_TRY(gn_database_prepare(&l->db, sql, query));
+    if (which)
+        sqlite3_bind_text(*query, 1, which, -1, SQLITE_STATIC);
+    GN_TRY(gn_database_next(&l->db, *query, &row));
+    return row ? GERNE_OK : damaged(l);
+}
+
+static gerne_status number_of(gn_ledger *l, const char *sql, int64_t *out)
+{
+    GN_LOCAL(sqlite3_stmt) *query = NULL;
+    GN_TRY(look_up(l, sql, NULL, &query));
+    *out = sqlite3_column_int64(query, 0);
+    return GERNE_OK;
 }
 
 /* A text of the result, copied; NULL stays NULL. */
@@ -77,18 +83,18 @@ static gerne_status column(gn_ledger *l, gn_arena *arena, sqlite3_stmt *query, i
     return text ? gn_arena_copy_text(l->ctx, arena, text, out) : GERNE_OK;
 }
 
+/* A text that has to be there, in the ledger's arena. */
+static gerne_status text_of(gn_ledger *l, const char *sql, const char *which, const char **out)
+{
+    GN_LOCAL(sqlite3_stmt) *query = NULL;
+    GN_TRY(look_up(l, sql, which, &query));
+    GN_TRY(column(l, l->arena, query, 0, out));
+    return *out ? GERNE_OK : damaged(l);
+}
+
 static gerne_status value_of(gn_ledger *l, const char *key, const char **out)
 {
-    sqlite3_stmt *query;
-    bool row;
-    GN_TRY(gn_database_prepare(&l->db, "SELECT value FROM study WHERE key = ?", &query));
-    sqlite3_bind_text(query, 1, key, -1, SQLITE_STATIC);
-    gerne_status status = gn_database_next(&l->db, query, &row);
-    *out = NULL;
-    if (status == GERNE_OK && row)
-        status = column(l, l->arena, query, 0, out);
-    sqlite3_finalize(query);
-    return status == GERNE_OK && !*out ? damaged(l) : status;
+    return text_of(l, "SELECT value FROM study WHERE key = ?", key, out);
 }
 
 static gerne_status put_value(gn_ledger *l, const char *key, const char *value)
@@ -113,7 +119,7 @@ static gerne_status compare(gn_ledger *l, const char *kind, const char *descript
 {
     const char *then_kind, *before, *now, *then;
     GN_TRY(value_of(l, "kind", &then_kind));
-    if (!then_kind || strcmp(kind, then_kind) != 0)
+    if (strcmp(kind, then_kind) != 0)
         return other_study(l, kind, then_kind);
     GN_TRY(value_of(l, "description", &before));
     GN_TRY(gn_first_difference(l->ctx, l->arena, before, description, &now));
@@ -145,14 +151,10 @@ static gerne_status settle(gn_ledger *l, const char *kind, const char *descripti
 
 static gerne_status check_whole(gn_ledger *l)
 {
-    sqlite3_stmt *query;
-    bool row;
-    GN_TRY(gn_database_prepare(&l->db, "PRAGMA quick_check(1)", &query));
-    gerne_status status = gn_database_next(&l->db, query, &row);
-    const char *word = row ? (const char *)sqlite3_column_text(query, 0) : NULL;
-    bool whole = word && strcmp(word, "ok") == 0;
-    sqlite3_finalize(query);
-    return status == GERNE_OK && !whole ? damaged(l) : status;
+    GN_LOCAL(sqlite3_stmt) *query = NULL;
+    GN_TRY(look_up(l, "PRAGMA quick_check(1)", NULL, &query));
+    const char *word = (const char *)sqlite3_column_text(query, 0);
+    return word && strcmp(word, "ok") == 0 ? GERNE_OK : damaged(l);
 }
 
 static gerne_status open_ledger(gn_ledger *l, const char *dir, const char *kind,
@@ -182,15 +184,11 @@ gerne_status gn_ledger_open(gerne_ctx *ctx, const char *dir, const char *kind,
                             const char *description, gn_ledger **out)
 {
     *out = NULL;
-    gn_ledger *l;
+    GN_LOCAL(gn_ledger) *l = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *l, "a ledger", &l));
     l->ctx = ctx;
-    gerne_status status = open_ledger(l, dir, kind, description);
-    if (status == GERNE_OK)
-        *out = l;
-    else
-        gn_ledger_close(l);
-    return status;
+    GN_TRY(open_ledger(l, dir, kind, description));
+    return gn_give(&l, out);
 }
 
 void gn_ledger_close(gn_ledger *l)
@@ -253,14 +251,10 @@ gerne_status gn_ledger_plan(gn_ledger *l, const gn_trial *trials, size_t count)
 
 static gerne_status state_in_ledger(gn_ledger *l, const char *id, gn_trial_state *out)
 {
-    sqlite3_stmt *query;
-    bool row;
-    GN_TRY(gn_database_prepare(&l->db, "SELECT state FROM trials WHERE id = ?", &query));
-    sqlite3_bind_text(query, 1, id, -1, SQLITE_STATIC);
-    gerne_status status = gn_database_next(&l->db, query, &row);
-    *out = row ? state_of((const char *)sqlite3_column_text(query, 0)) : GN_TRIAL_WAITING;
-    sqlite3_finalize(query);
-    return status == GERNE_OK && !row ? damaged(l) : status;
+    GN_LOCAL(sqlite3_stmt) *query = NULL;
+    GN_TRY(look_up(l, "SELECT state FROM trials WHERE id = ?", id, &query));
+    *out = state_of((const char *)sqlite3_column_text(query, 0));
+    return GERNE_OK;
 }
 
 static gerne_status set_state(gn_ledger *l, const char *id, gn_trial_state state,
@@ -279,19 +273,6 @@ static gerne_status set_state(gn_ledger *l, const char *id, gn_trial_state state
     return gn_database_finish(&l->db, query);
 }
 
-static gerne_status take_config(gn_ledger *l, gn_claim *claim)
-{
-    sqlite3_stmt *query;
-    bool row;
-    GN_TRY(gn_database_prepare(&l->db, "SELECT config FROM trials WHERE id = ?", &query));
-    sqlite3_bind_text(query, 1, claim->id, -1, SQLITE_STATIC);
-    gerne_status status = gn_database_next(&l->db, query, &row);
-    if (status == GERNE_OK && row)
-        status = column(l, l->arena, query, 0, &claim->config);
-    sqlite3_finalize(query);
-    return status == GERNE_OK && !claim->config ? damaged(l) : status;
-}
-
 /* With the lock in hand nobody else can change an unfinished trial; it may have been finished just
  * before the lock was had. */
 static gerne_status claim_locked(gn_ledger *l, gn_claim *claim, bool *ours)
@@ -301,7 +282,7 @@ static gerne_status claim_locked(gn_ledger *l, gn_claim *claim, bool *ours)
     GN_TRY(state_in_ledger(l, claim->id, &state));
     if (state == GN_TRIAL_DONE || state == GN_TRIAL_FAILED)
         return GERNE_OK;
-    GN_TRY(take_config(l, claim));
+    GN_TRY(text_of(l, "SELECT config FROM trials WHERE id = ?", claim->id, &claim->config));
     GN_TRY(set_state(l, claim->id, GN_TRIAL_RUNNING, NULL, NULL, 0));
     *ours = true;
     return GERNE_OK;
@@ -412,19 +393,13 @@ static gerne_status read_row(gn_ledger *l, gn_arena *arena, sqlite3_stmt *query,
 
 static gerne_status read_trial(gn_ledger *l, gn_arena *arena, const char *id, gn_trial *out)
 {
-    sqlite3_stmt *query;
-    bool row;
-    GN_TRY(gn_database_prepare(&l->db,
-                               "SELECT tag, settings, config, seed, level, state, reason, results,"
-                               " seconds FROM trials WHERE id = ?",
-                               &query));
-    sqlite3_bind_text(query, 1, id, -1, SQLITE_STATIC);
-    gerne_status status = gn_database_next(&l->db, query, &row);
-    if (status == GERNE_OK)
-        status = row ? read_row(l, arena, query, out) : damaged(l);
-    sqlite3_finalize(query);
+    GN_LOCAL(sqlite3_stmt) *query = NULL;
     snprintf(out->id, sizeof out->id, "%s", id);
-    return status;
+    GN_TRY(look_up(l,
+                   "SELECT tag, settings, config, seed, level, state, reason, results, seconds "
+                   "FROM trials WHERE id = ?",
+                   id, &query));
+    return read_row(l, arena, query, out);
 }
 
 gerne_status gn_ledger_count(gn_ledger *l, size_t *planned, size_t *finished)

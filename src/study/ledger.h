@@ -50,6 +50,7 @@ typedef struct gn_trial_list {
 } gn_trial_list;
 
 void gn_trial_list_free(gn_trial_list *list);
+GN_LOCAL_STRUCT(gn_trial_list, gn_trial_list_free)
 
 /* How many trials are in each state. */
 void gn_trial_list_count(const gn_trial_list *list, size_t counts[GN_TRIAL_STATES]);
@@ -62,6 +63,7 @@ typedef struct gn_ledger gn_ledger;
 GERNE_CHECKED gerne_status gn_ledger_open(gerne_ctx *ctx, const char *dir, const char *kind,
                                           const char *description, gn_ledger **out);
 void gn_ledger_close(gn_ledger *ledger); /* takes NULL */
+GN_LOCAL_HANDLE(gn_ledger, gn_ledger_close)
 const char *gn_ledger_dir(const gn_ledger *ledger);
 
 /* Adds the trials that are not there yet. Those planned through this handle are the ones that it

@@ -160,22 +160,19 @@ gerne_status gn_rank(gerne_ctx *ctx, const gn_trial_list *list, const char *spli
 {
     judge j = {.split = split, .metric = metric};
     size_t room = list->count + 1;
-    bool *taken = NULL;
-    *out = (gn_ranking){0};
-    gerne_status status = gn_alloc(ctx, room, sizeof *out->items, "a ranking", &out->items);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, room, sizeof *out->trials, "a ranking", &out->trials);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, room, sizeof *j.values, "a ranking", &j.values);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, room, sizeof *taken, "a ranking", &taken);
-    if (status == GERNE_OK)
-        status = rank(ctx, list, &j, taken, out);
-    gn_free(j.values);
-    gn_free(taken);
-    if (status != GERNE_OK)
-        gn_ranking_free(out);
-    return status;
+    GN_LOCAL(gn_ranking) ranking = {0};
+    GN_FREED bool *taken = NULL;
+    GN_FREED double *values = NULL;
+    *out = ranking;
+    GN_TRY(gn_alloc(ctx, room, sizeof *ranking.items, "a ranking", &ranking.items));
+    GN_TRY(gn_alloc(ctx, room, sizeof *ranking.trials, "a ranking", &ranking.trials));
+    GN_TRY(gn_alloc(ctx, room, sizeof *values, "a ranking", &values));
+    GN_TRY(gn_alloc(ctx, room, sizeof *taken, "a ranking", &taken));
+    j.values = values;
+    GN_TRY(rank(ctx, list, &j, taken, &ranking));
+    *out = ranking;
+    ranking = (gn_ranking){0};
+    return GERNE_OK;
 }
 
 void gn_ranking_free(gn_ranking *ranking)

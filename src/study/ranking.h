@@ -36,6 +36,7 @@ typedef struct gn_ranking {
 GERNE_CHECKED gerne_status gn_rank(gerne_ctx *ctx, const gn_trial_list *list, const char *split,
                                    const char *metric, gn_ranking *out);
 void gn_ranking_free(gn_ranking *ranking);
+GN_LOCAL_STRUCT(gn_ranking, gn_ranking_free)
 
 /* The winner, or NULL while no trial is done. */
 const gn_ranked *gn_ranking_best(const gn_ranking *ranking);

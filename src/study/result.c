@@ -16,7 +16,7 @@ static double number(const json_t *value)
 
 double gn_result_figure(const json_t *splits, const char *split, const char *metric)
 {
-    return number(json_object_get(json_object_get(splits, split), metric));
+    return gn_json_real(json_object_get(splits, split), metric);
 }
 
 gn_interval gn_result_interval(const json_t *splits, const char *split, const char *metric)
@@ -36,8 +36,8 @@ double gn_result_pseudo(const json_t *results, const char *key)
 bool gn_result_selection_of(const json_t *results, gn_result_selection *out)
 {
     const json_t *selection = json_object_get(results, "selection");
-    const char *metric = json_string_value(json_object_get(selection, "metric"));
-    const char *split = json_string_value(json_object_get(selection, "split"));
+    const char *metric = gn_json_text(selection, "metric");
+    const char *split = gn_json_text(selection, "split");
     *out = (gn_result_selection){metric ? metric : "", split ? split : "",
                                  json_is_true(json_object_get(selection, "oracle"))};
     return metric && split;

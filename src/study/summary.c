@@ -1,6 +1,5 @@
 #include "study/summary.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -177,10 +176,7 @@ gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_t
 gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ...)
 {
     char words[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(words, sizeof words, format, arguments);
-    va_end(arguments);
+    GN_FORMAT(words, format);
     gn_mend_end(words);
     for (size_t i = 0; i < json_array_size(notes); i++)
         if (strcmp(json_string_value(json_array_get(notes, i)), words) == 0)
@@ -192,8 +188,7 @@ gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ..
 
 gerne_status gn_study_write(gerne_ctx *ctx, const char *dir, const json_t *study)
 {
-    GN_LOCAL(gn_text) text = {0}, path = {0};
+    GN_LOCAL(gn_text) path = {0};
     GN_TRY(gn_text_add(ctx, &path, "%s/study.json", dir));
-    GN_TRY(gn_json_print(ctx, study, &text));
-    return gn_file_write(ctx, path.bytes, text.bytes, text.size);
+    return gn_json_write(ctx, path.bytes, study);
 }

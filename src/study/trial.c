@@ -97,10 +97,7 @@ static void digest(const gn_text *text, char id[GN_TRIAL_ID])
 {
     unsigned char bytes[GN_SHA256_SIZE];
     char hex[GN_SHA256_HEX];
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, text->bytes, text->size);
-    gn_sha256_end(&hash, bytes);
+    gn_sha256_of(text->bytes, text->size, bytes);
     gn_sha256_hex(bytes, hex);
     snprintf(id, GN_TRIAL_ID, "%.*s", GN_TRIAL_ID - 1, hex);
 }
@@ -108,46 +105,34 @@ static void digest(const gn_text *text, char id[GN_TRIAL_ID])
 /* {"method.beta":"1"}: values as they would be typed. */
 static gerne_status settings_json(gerne_ctx *ctx, const gn_settings *changes, gn_text *out)
 {
-    json_t *object = json_object();
-    gn_text value = {0};
-    gerne_status status = object ? GERNE_OK : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
-    for (size_t i = 0; changes && i < changes->count && status == GERNE_OK; i++) {
+    GN_LOCAL(json_t) *object = json_object();
+    GN_LOCAL(gn_text) value = {0};
+    if (!object)
+        return gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
+    for (size_t i = 0; changes && i < changes->count; i++) {
         const gn_setting *s = &changes->list[i];
         gn_text_clear(&value);
-        for (size_t j = 0; j < s->count && status == GERNE_OK; j++)
-            status = gn_text_add(ctx, &value, "%s%s", j ? "," : "", s->items[j]);
-        if (status == GERNE_OK &&
-            json_object_set_new(object, s->key, json_string(value.bytes ? value.bytes : "")) != 0)
-            status = gn_fail(ctx, GERNE_EUSAGE, "%s: the value is not UTF-8", s->key);
+        for (size_t j = 0; j < s->count; j++)
+            GN_TRY(gn_text_add(ctx, &value, "%s%s", j ? "," : "", s->items[j]));
+        if (!gn_json_put(object, s->key, json_string(value.bytes ? value.bytes : "")))
+            return gn_fail(ctx, GERNE_EUSAGE, "%s: the value is not UTF-8", s->key);
     }
-    if (status == GERNE_OK)
-        status = gn_json_print_line(ctx, object, out);
+    GN_TRY(gn_json_print_line(ctx, object, out));
     while (out->size && out->bytes[out->size - 1] == '\n')
         out->bytes[--out->size] = '\0';
-    gn_text_free(&value);
-    json_decref(object);
-    return status;
+    return GERNE_OK;
 }
 
 static gerne_status fill(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *config,
                          const gn_settings *changes, gn_trial *trial)
 {
-    gn_text text = {0};
-    gerne_status status = describe(ctx, config, &text);
-    if (status == GERNE_OK) {
-        digest(&text, trial->id);
-        gn_text_clear(&text);
-        status = asked_yaml(ctx, config, &text);
-    }
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, arena, text.bytes, &trial->config);
-    gn_text_clear(&text);
-    if (status == GERNE_OK)
-        status = settings_json(ctx, changes, &text);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, arena, text.bytes, &trial->settings);
-    gn_text_free(&text);
-    return status;
+    GN_LOCAL(gn_text) described = {0}, yaml = {0}, settings = {0};
+    GN_TRY(describe(ctx, config, &described));
+    digest(&described, trial->id);
+    GN_TRY(asked_yaml(ctx, config, &yaml));
+    GN_TRY(gn_arena_copy_text(ctx, arena, yaml.bytes, &trial->config));
+    GN_TRY(settings_json(ctx, changes, &settings));
+    return gn_arena_copy_text(ctx, arena, settings.bytes, &trial->settings);
 }
 
 gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,

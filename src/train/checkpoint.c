@@ -82,11 +82,8 @@ static gerne_status parse(gn_checkpoint *c, const char *path)
     size_t end = c->map.size - GN_SHA256_SIZE;
     if (head > HEAD_MAX || head > end - PREFIX)
         return gn_fail(c->ctx, GERNE_EDATA, "%s: the checkpoint is damaged", path);
-    gn_sha256 hash;
     unsigned char digest[GN_SHA256_SIZE];
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, b, end);
-    gn_sha256_end(&hash, digest);
+    gn_sha256_of(b, end, digest);
     if (memcmp(digest, b + end, sizeof digest) != 0)
         return gn_fail(c->ctx, GERNE_EDATA, "%s: the checkpoint is damaged (its checksum differs)",
                        path);
@@ -106,18 +103,13 @@ static gerne_status parse(gn_checkpoint *c, const char *path)
 
 gerne_status gn_checkpoint_open(gerne_ctx *ctx, const char *path, gn_checkpoint **out)
 {
-    gn_checkpoint *c;
+    GN_LOCAL(gn_checkpoint) *c = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *c, "a checkpoint", &c));
     c->ctx = ctx;
-    gerne_status status = gn_map_open(ctx, path, &c->map);
-    if (status == GERNE_OK)
-        status = parse(c, path);
-    if (status != GERNE_OK)
-        gn_checkpoint_close(c);
-    else
-        *out = c;
-    return status;
+    GN_TRY(gn_map_open(ctx, path, &c->map));
+    GN_TRY(parse(c, path));
+    return gn_give(&c, out);
 }
 
 void gn_checkpoint_close(gn_checkpoint *c)

@@ -37,13 +37,9 @@ gerne_status gn_settle_architecture(gerne_ctx *ctx, const gn_run_config *config,
     if (strcmp(config->model.arch, "auto") != 0)
         return GERNE_OK;
     const char *name = choose(config, dataset, reason);
-    gn_settings chosen = {.arena = gn_config_arena(config->config)};
-    gerne_status status = gn_settings_add(ctx, &chosen, "model.arch", &name, 1, false, 0);
-    if (status == GERNE_OK)
-        status = gn_config_apply(ctx, config->config, &chosen);
-    if (status == GERNE_OK)
-        status = gn_config_complete(ctx, config->config); /* options of other networks are unset */
-    gn_settings_free(&chosen);
+    GN_LOCAL(gn_settings) chosen = {.arena = gn_config_arena(config->config)};
     gn_log(ctx, GERNE_LOG_INFO, "network: %s, %s (--model.arch selects another)", name, reason);
-    return status;
+    GN_TRY(gn_settings_add(ctx, &chosen, "model.arch", &name, 1, false, 0));
+    GN_TRY(gn_config_apply(ctx, config->config, &chosen));
+    return gn_config_complete(ctx, config->config); /* options of other networks are unset */
 }

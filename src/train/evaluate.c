@@ -51,28 +51,21 @@ gerne_status gn_run_judge(gn_run *run, const float *logits, double *value)
     const gn_dataset *data = t->input.data;
     const gn_sample_list *all = &t->input.samples[GN_VAL];
     size_t count = part->places ? part->samples.count : all->count;
-    gn_predictions p;
-    gn_metrics m = {0};
-    gerne_status status = GERNE_OK;
+    GN_LOCAL(gn_predictions) p = {0};
+    GN_LOCAL(gn_metrics) m = {0};
     gn_predictions_init(&p, (int32_t)run->classes,
                         (int32_t)(data->attributes ? data->attributes : 1), false);
-    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t place = part->places ? part->places[i] : i;
         uint32_t sample = all->items[place];
         const int32_t a = data->attributes ? data->a[sample] : 0;
-        status = gn_predictions_add_logits(run->ctx, &p, logits + place * run->classes,
-                                           &data->y[sample], &a, 1);
+        GN_TRY(gn_predictions_add_logits(run->ctx, &p, logits + place * run->classes,
+                                         &data->y[sample], &a, 1));
     }
-    if (status == GERNE_OK)
-        status =
-            gn_metrics_compute(run->ctx, &p, data->attributes ? t->input.train_counts : NULL, &m);
-    if (status == GERNE_OK)
-        status = judge_cells(t, &p, &m);
-    if (status == GERNE_OK)
-        *value = gn_metrics_value(&m, (gn_metric)t->config->select.metric);
-    gn_metrics_free(&m);
-    gn_predictions_free(&p);
-    return status;
+    GN_TRY(gn_metrics_compute(run->ctx, &p, data->attributes ? t->input.train_counts : NULL, &m));
+    GN_TRY(judge_cells(t, &p, &m));
+    *value = gn_metrics_value(&m, (gn_metric)t->config->select.metric);
+    return GERNE_OK;
 }
 
 /* The e-th evaluation follows step ceil(e N / (K B)); the last step is always judged. */
@@ -150,16 +143,15 @@ static gerne_status log_scalars(gn_trainer *t, const char *split, const gn_metri
 static gerne_status watch(gn_trainer *t, double mean)
 {
     const gn_method *method = t->run.stage->owner;
-    gn_text warning = {0};
+    GN_LOCAL(gn_text) warning = {0};
     if (t->at.warned || !method->watch)
         return GERNE_OK;
-    gerne_status status = method->watch(&t->run, mean, &warning);
-    if (status == GERNE_OK && warning.size) {
+    GN_TRY(method->watch(&t->run, mean, &warning));
+    if (warning.size) {
         t->at.warned = true;
         gn_warn(t->run.ctx, "up to step %lld %s", (long long)t->at.step, warning.bytes);
     }
-    gn_text_free(&warning);
-    return status;
+    return GERNE_OK;
 }
 
 /* The means since the last evaluation, which are then forgotten. */

@@ -105,17 +105,13 @@ static gerne_status write_version(gn_events *events)
 gerne_status gn_events_open(gerne_ctx *ctx, const char *path, uint64_t keep, gn_events **out)
 {
     *out = NULL;
-    gn_events *events;
+    GN_LOCAL(gn_events) *events = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *events, path, &events));
     events->ctx = ctx;
-    gerne_status status = gn_append_open(ctx, path, keep, &events->file);
-    if (status == GERNE_OK && keep == 0)
-        status = write_version(events);
-    if (status == GERNE_OK)
-        *out = events;
-    else
-        gn_events_close(events);
-    return status;
+    GN_TRY(gn_append_open(ctx, path, keep, &events->file));
+    if (keep == 0)
+        GN_TRY(write_version(events));
+    return gn_give(&events, out);
 }
 
 gerne_status gn_events_scalar(gn_events *events, const char *tag, uint64_t step, double value)

@@ -25,5 +25,6 @@ GERNE_CHECKED gerne_status gn_events_scalar(gn_events *events, const char *tag, 
 GERNE_CHECKED gerne_status gn_events_flush(gn_events *events); /* others see it */
 GERNE_CHECKED gerne_status gn_events_sync(gn_events *events, uint64_t *length);
 void gn_events_close(gn_events *events); /* takes NULL */
+GN_LOCAL_HANDLE(gn_events, gn_events_close)
 
 #endif

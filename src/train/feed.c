@@ -79,24 +79,19 @@ static gerne_status reserve(gerne_ctx *ctx, feed_slot *s, size_t need)
 gerne_status gn_feed_new(gn_run *run, const gn_dataset *data, const uint32_t *rows, int threads,
                          gn_feed **out)
 {
-    gn_feed *f;
+    GN_LOCAL(gn_feed) *f = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(run->ctx, 1, sizeof *f, "the feed", &f));
     f->run = run;
     f->data = data;
     f->map = rows;
     f->threads = threads < 1 ? 1 : threads;
-    gerne_status status = GERNE_OK;
     for (int i = 0; i < SLOTS; i++) {
         f->slots[i].k = -1;
-        for (int j = 0; j < GN_BATCHES_MAX && status == GERNE_OK; j++)
-            status = gerne_batch_new(run->ctx, &f->slots[i].draws[j]);
+        for (int j = 0; j < GN_BATCHES_MAX; j++)
+            GN_TRY(gerne_batch_new(run->ctx, &f->slots[i].draws[j]));
     }
-    if (status != GERNE_OK)
-        gn_feed_close(f);
-    else
-        *out = f;
-    return status;
+    return gn_give(&f, out);
 }
 
 void gn_feed_close(gn_feed *f)

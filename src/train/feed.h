@@ -11,6 +11,7 @@ typedef struct gn_feed gn_feed;
 GERNE_CHECKED gerne_status gn_feed_new(gn_run *run, const gn_dataset *data, const uint32_t *rows,
                                        int threads, gn_feed **out);
 void gn_feed_close(gn_feed *feed); /* takes NULL */
+GN_LOCAL_HANDLE(gn_feed, gn_feed_close)
 
 /* The batches of step k; borrowed until the next call. Steps follow each other by one. */
 GERNE_CHECKED gerne_status gn_feed_next(gn_feed *feed, int64_t k, gn_minibatch **batches);

@@ -45,18 +45,12 @@ static gerne_status read_head(gerne_ctx *ctx, const char *path, const gn_device 
 
 gerne_status gn_last_open(gerne_ctx *ctx, const char *path, const gn_device *device, gn_last **out)
 {
-    gn_last *last;
+    GN_LOCAL(gn_last) *last = NULL;
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *last, "a checkpoint", &last));
-    gerne_status status = gn_checkpoint_open(ctx, path, &last->checkpoint);
-    if (status == GERNE_OK)
-        status = read_head(ctx, path, device, last);
-    if (status != GERNE_OK) {
-        gn_last_close(last);
-        return status;
-    }
-    *out = last;
-    return GERNE_OK;
+    GN_TRY(gn_checkpoint_open(ctx, path, &last->checkpoint));
+    GN_TRY(read_head(ctx, path, device, last));
+    return gn_give(&last, out);
 }
 
 void gn_last_close(gn_last *last)

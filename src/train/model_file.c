@@ -59,17 +59,13 @@ static gerne_status put_text(card_writer *w, const char *key, const char *text)
 }
 
 /* Takes the reference. */
-static gerne_status put_json(card_writer *w, const char *key, json_t *json)
+static gerne_status put_json(card_writer *w, const char *key, json_t *given)
 {
-    gn_text text = {0};
-    gerne_status status = gn_json_print_line(w->ctx, json, &text);
-    json_decref(json);
-    if (status == GERNE_OK) {
-        text.bytes[text.size - 1] = '\0'; /* the line's end */
-        status = put_text(w, key, text.bytes);
-    }
-    gn_text_free(&text);
-    return status;
+    GN_LOCAL(json_t) *json = given;
+    GN_LOCAL(gn_text) text = {0};
+    GN_TRY(gn_json_print_line(w->ctx, json, &text));
+    text.bytes[text.size - 1] = '\0'; /* the line's end */
+    return put_text(w, key, text.bytes);
 }
 
 static json_t *floats_json(const float *values, size_t count)
@@ -403,21 +399,13 @@ static gerne_status read_card(gerne_ctx *ctx, gn_model_file *file)
 gerne_status gn_model_file_open(gerne_ctx *ctx, const char *path, gn_model_file **out)
 {
     *out = NULL;
-    gn_model_file *file;
+    GN_LOCAL(gn_model_file) *file = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *file, "a model file", &file));
-    gerne_status status = gn_arena_new(ctx, &file->arena);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, file->arena, path, &file->path);
-    if (status == GERNE_OK)
-        status = gn_weights_open(ctx, path, &file->weights);
-    if (status == GERNE_OK)
-        status = read_card(ctx, file);
-    if (status != GERNE_OK) {
-        gn_model_file_close(file);
-        return status;
-    }
-    *out = file;
-    return GERNE_OK;
+    GN_TRY(gn_arena_new(ctx, &file->arena));
+    GN_TRY(gn_arena_copy_text(ctx, file->arena, path, &file->path));
+    GN_TRY(gn_weights_open(ctx, path, &file->weights));
+    GN_TRY(read_card(ctx, file));
+    return gn_give(&file, out);
 }
 
 void gn_model_file_close(gn_model_file *file)
@@ -505,14 +493,9 @@ gerne_status gn_model_file_network(gerne_ctx *ctx, const gn_model_file *file, gn
     *out = NULL;
     if (!file->has_card)
         return gn_fail(ctx, GERNE_EINTERNAL, "a network from weights without a description");
-    gn_network *network;
+    GN_LOCAL(gn_network) *network = NULL;
     GN_TRY(gn_network_new(ctx, device, &file->card.model, file->card.shape, file->card.classes,
                           batch, &network));
-    gerne_status status = load(ctx, file, network);
-    if (status != GERNE_OK) {
-        gn_network_close(network);
-        return status;
-    }
-    *out = network;
-    return GERNE_OK;
+    GN_TRY(load(ctx, file, network));
+    return gn_give(&network, out);
 }

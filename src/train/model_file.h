@@ -56,6 +56,7 @@ typedef struct gn_model_file gn_model_file;
 GERNE_CHECKED gerne_status gn_model_file_open(gerne_ctx *ctx, const char *path,
                                               gn_model_file **out);
 void gn_model_file_close(gn_model_file *file); /* takes NULL */
+GN_LOCAL_HANDLE(gn_model_file, gn_model_file_close)
 const gn_model_card *gn_model_file_card(const gn_model_file *file);
 
 /* The tensors and metadata of the file. Borrowed. */

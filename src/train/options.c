@@ -339,14 +339,10 @@ gerne_status gn_run_config_new(gerne_ctx *ctx, const gn_settings *file, const gn
                                gn_run_config **out)
 {
     *out = NULL;
-    gn_run_config *c;
+    GN_LOCAL(gn_run_config) *c = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *c, "a configuration", &c));
-    gerne_status status = fill(ctx, c, file, flags);
-    if (status != GERNE_OK)
-        gn_run_config_close(c);
-    else
-        *out = c;
-    return status;
+    GN_TRY(fill(ctx, c, file, flags));
+    return gn_give(&c, out);
 }
 
 void gn_run_config_close(gn_run_config *config)
@@ -398,11 +394,8 @@ gerne_status gn_settle_vocabulary(gerne_ctx *ctx, const gn_run_config *config)
     }
     if (!found)
         return GERNE_OK;
-    gn_settings chosen = {.arena = arena};
-    gerne_status status = gn_settings_add(ctx, &chosen, "model.vocab", &found, 1, false, 0);
-    if (status == GERNE_OK)
-        status = gn_config_apply(ctx, config->config, &chosen);
-    gn_settings_free(&chosen);
+    GN_LOCAL(gn_settings) chosen = {.arena = arena};
     gn_log(ctx, GERNE_LOG_INFO, "vocabulary: '%s', beside the weights", found);
-    return status;
+    GN_TRY(gn_settings_add(ctx, &chosen, "model.vocab", &found, 1, false, 0));
+    return gn_config_apply(ctx, config->config, &chosen);
 }

@@ -112,11 +112,9 @@ void gn_record_close(gn_trainer *t)
 
 static gerne_status write_divergence(gn_trainer *t, const json_t *json)
 {
-    GN_LOCAL(gn_text) text = {0};
     const char *path;
     GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
-    GN_TRY(gn_json_print(t->run.ctx, json, &text));
-    return gn_file_write(t->run.ctx, path, text.bytes, text.size);
+    return gn_json_write(t->run.ctx, path, json);
 }
 
 void gn_record_divergence(gn_trainer *t)

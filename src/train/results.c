@@ -186,13 +186,11 @@ static gerne_status make_json(gn_trainer *t, const judgement *best, const judgem
 
 static gerne_status write_json(gn_trainer *t, const json_t *json)
 {
-    GN_LOCAL(gn_text) text = {0};
     const char *path;
     if (!gn_ranks_first(t->run.ctx))
         return GERNE_OK;
     GN_TRY(gn_path_of(t, "results.json", &path));
-    GN_TRY(gn_json_print(t->run.ctx, json, &text));
-    return gn_file_write(t->run.ctx, path, text.bytes, text.size);
+    return gn_json_write(t->run.ctx, path, json);
 }
 
 /* ---- for people ---- */

@@ -14,15 +14,11 @@ struct gn_runlog {
 gerne_status gn_runlog_open(gerne_ctx *ctx, const char *path, uint64_t keep, gn_runlog **out)
 {
     *out = NULL;
-    gn_runlog *log;
+    GN_LOCAL(gn_runlog) *log = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *log, path, &log));
     log->ctx = ctx;
-    gerne_status status = gn_append_open(ctx, path, keep, &log->file);
-    if (status == GERNE_OK)
-        *out = log;
-    else
-        gn_runlog_close(log);
-    return status;
+    GN_TRY(gn_append_open(ctx, path, keep, &log->file));
+    return gn_give(&log, out);
 }
 
 gerne_status gn_runlog_event(gn_runlog *log, const char *name, json_t *fields)

@@ -21,5 +21,6 @@ GERNE_CHECKED gerne_status gn_runlog_event(gn_runlog *log, const char *name, jso
 
 GERNE_CHECKED gerne_status gn_runlog_sync(gn_runlog *log, uint64_t *length);
 void gn_runlog_close(gn_runlog *log); /* takes NULL */
+GN_LOCAL_HANDLE(gn_runlog, gn_runlog_close)
 
 #endif

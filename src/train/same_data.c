@@ -21,10 +21,8 @@ static void take_fingerprint(const json_t *json, char hex[GN_SHA256_HEX])
 
 static gerne_status recorded_in_results(gerne_ctx *ctx, const char *path, char hex[GN_SHA256_HEX])
 {
-    GN_LOCAL(gn_text) text = {0};
     GN_LOCAL(json_t) *json = NULL;
-    GN_TRY(gn_file_read(ctx, path, RESULTS_LIMIT, &text));
-    GN_TRY(gn_json_parse(ctx, text.bytes, text.size, path, &json));
+    GN_TRY(gn_json_read(ctx, path, RESULTS_LIMIT, &json));
     take_fingerprint(json, hex);
     return GERNE_OK;
 }

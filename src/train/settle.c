@@ -243,25 +243,18 @@ static gerne_status check_gradients(gn_trainer *t)
 
 static gerne_status hash_run(gn_trainer *t)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     unsigned char digest[GN_SHA256_SIZE];
-    gn_sha256 hash;
-    gerne_status status = gn_text_add(
-        t->run.ctx, &text, "gerne %s\nthreads %d\ndata %s\nweights %s\n", gerne_version(),
-        gn_device_threads(t->device), t->input.fingerprint, t->input.weights_digest);
+    GN_TRY(gn_text_add(t->run.ctx, &text, "gerne %s\nthreads %d\ndata %s\nweights %s\n",
+                       gerne_version(), gn_device_threads(t->device), t->input.fingerprint,
+                       t->input.weights_digest));
     int ranks = gn_ranks_size(gn_ranks_of(t->run.ctx));
-    if (status == GERNE_OK && ranks > 1)
-        status = gn_text_add(t->run.ctx, &text, "ranks %d\n", ranks);
-    if (status == GERNE_OK)
-        status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
-    if (status == GERNE_OK) {
-        gn_sha256_start(&hash);
-        gn_sha256_add(&hash, text.bytes, text.size);
-        gn_sha256_end(&hash, digest);
-        gn_sha256_hex(digest, t->run_hash);
-    }
-    gn_text_free(&text);
-    return status;
+    if (ranks > 1)
+        GN_TRY(gn_text_add(t->run.ctx, &text, "ranks %d\n", ranks));
+    GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text));
+    gn_sha256_of(text.bytes, text.size, digest);
+    gn_sha256_hex(digest, t->run_hash);
+    return GERNE_OK;
 }
 
 /* ---- stages ---- */

@@ -12,6 +12,7 @@ typedef struct gn_snapshot {
 GERNE_CHECKED gerne_status gn_snapshot_new(gerne_ctx *ctx, const gn_network *network,
                                            gn_snapshot *snapshot);
 void gn_snapshot_free(gn_snapshot *snapshot);
+GN_LOCAL_STRUCT(gn_snapshot, gn_snapshot_free)
 void gn_snapshot_take(const gn_snapshot *snapshot, const gn_network *network);
 void gn_snapshot_put(const gn_snapshot *snapshot, const gn_network *network);
 

@@ -167,7 +167,6 @@ static bool has(gn_trainer *t, const char *name)
 static gerne_status read_finished(gn_trainer *t, json_t **json)
 {
     const char *path;
-    gn_text text = {0};
     *json = NULL;
     if (!has(t, "results.json"))
         return GERNE_OK;
@@ -176,10 +175,7 @@ static gerne_status read_finished(gn_trainer *t, json_t **json)
         return GERNE_OK;
     }
     GN_TRY(gn_path_of(t, "results.json", &path));
-    gerne_status status = gn_file_read(t->run.ctx, path, (size_t)1 << 28, &text);
-    if (status == GERNE_OK)
-        status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, json);
-    gn_text_free(&text);
+    gerne_status status = gn_json_read(t->run.ctx, path, (size_t)1 << 28, json);
     bool whole = status == GERNE_OK && json_is_object(json_object_get(*json, "splits"));
     if (status != GERNE_OK && status != GERNE_EDATA)
         return status;
@@ -212,21 +208,15 @@ static gerne_status show_finished(gn_trainer *t, json_t *json, gn_text *report, 
 /* The same steps would diverge again. */
 static gerne_status show_diverged(gn_trainer *t, const char *path)
 {
-    gn_text text = {0};
-    json_t *json = NULL;
-    gerne_status status = gn_file_read(t->run.ctx, path, (size_t)1 << 20, &text);
-    if (status == GERNE_OK)
-        status = gn_json_parse(t->run.ctx, text.bytes, text.size, path, &json);
-    gn_text_free(&text);
-    GN_TRY(status);
-    const char *message = json_string_value(json_object_get(json, "message"));
+    GN_LOCAL(json_t) *json = NULL;
+    GN_TRY(gn_json_read(t->run.ctx, path, (size_t)1 << 20, &json));
+    const char *message = gn_json_text(json, "message");
     gn_fail(t->run.ctx, GERNE_EDIVERGED, "the run in '%s' %s", t->directory.path,
             message ? message : "diverged");
     gn_hint(t->run.ctx,
             "resuming would repeat it; start a new run with a lower train.lr or with "
             "train.clip, and see %s",
             path);
-    json_decref(json);
     return GERNE_EDIVERGED;
 }
 

@@ -88,16 +88,11 @@ gerne_status gn_trained_model_open(gerne_ctx *ctx, const char *path,
                                    const gn_trained_options *options, gn_trained_model **out)
 {
     *out = NULL;
-    gn_trained_model *model;
+    GN_LOCAL(gn_trained_model) *model = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *model, "a model", &model));
     model->options = options;
-    gerne_status status = open_model(ctx, path, model);
-    if (status != GERNE_OK) {
-        gn_trained_model_close(model);
-        return status;
-    }
-    *out = model;
-    return GERNE_OK;
+    GN_TRY(open_model(ctx, path, model));
+    return gn_give(&model, out);
 }
 
 void gn_trained_model_close(gn_trained_model *model)
@@ -135,21 +130,18 @@ const char *gn_trained_model_arch(const gn_trained_model *model)
 /* Samples of other splits are not even read. */
 static gerne_status keep_split(gerne_ctx *ctx, gn_dataset *dataset, gn_split split)
 {
-    uint8_t *keep;
+    GN_FREED uint8_t *keep = NULL;
     size_t kept = 0;
     GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &keep));
     for (size_t i = 0; i < dataset->n; i++)
         kept += keep[i] = split == GN_SPLITS || dataset->split[i] == split;
-    gerne_status status = GERNE_OK;
-    if (kept == 0) {
-        status = gn_fail(ctx, GERNE_EUSAGE, "the data has no samples in split '%s'",
-                         gn_split_name(split));
-        gn_hint(ctx, "--split all takes every sample");
-    } else if (kept < dataset->n) {
-        status = gn_dataset_keep(ctx, dataset, keep);
-    }
-    gn_free(keep);
-    return status;
+    if (kept == dataset->n && kept)
+        return GERNE_OK;
+    if (kept)
+        return gn_dataset_keep(ctx, dataset, keep);
+    gn_fail(ctx, GERNE_EUSAGE, "the data has no samples in split '%s'", gn_split_name(split));
+    gn_hint(ctx, "--split all takes every sample");
+    return GERNE_EUSAGE;
 }
 
 static gerne_status count_training(gerne_ctx *ctx, gn_model_data *data)
@@ -432,17 +424,12 @@ gerne_status gn_predictor_new(gerne_ctx *ctx, gn_trained_model *model, const gn_
                               gn_predictor **out)
 {
     *out = NULL;
-    gn_predictor *p;
+    GN_LOCAL(gn_predictor) *p = NULL;
     GN_TRY(gn_trained_model_describe(ctx, model, gn_dataset_shape(data->dataset)));
     GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a predictor", &p));
     p->model = model;
-    gerne_status status = open_predictor(ctx, p, data);
-    if (status != GERNE_OK) {
-        gn_predictor_close(p);
-        return status;
-    }
-    *out = p;
-    return GERNE_OK;
+    GN_TRY(open_predictor(ctx, p, data));
+    return gn_give(&p, out);
 }
 
 void gn_predictor_close(gn_predictor *predictor)

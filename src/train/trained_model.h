@@ -28,6 +28,7 @@ GERNE_CHECKED gerne_status gn_trained_model_open(gerne_ctx *ctx, const char *pat
                                                  const gn_trained_options *options,
                                                  gn_trained_model **out);
 void gn_trained_model_close(gn_trained_model *model); /* takes NULL */
+GN_LOCAL_HANDLE(gn_trained_model, gn_trained_model_close)
 
 /* Classes, names and shapes. NULL for weights without metadata before the first predictor, which
  * takes the shape of its dataset for that of the network. Borrowed. */
@@ -75,6 +76,7 @@ typedef struct gn_predictor gn_predictor;
 GERNE_CHECKED gerne_status gn_predictor_new(gerne_ctx *ctx, gn_trained_model *model,
                                             const gn_model_data *data, gn_predictor **out);
 void gn_predictor_close(gn_predictor *predictor); /* takes NULL */
+GN_LOCAL_HANDLE(gn_predictor, gn_predictor_close)
 
 /* A predictor may outlive its data and context: rest lets go of them and keeps the network, and any
  * thread may then wake it for other data that suits it. One that does not suit is left alone. */

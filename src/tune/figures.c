@@ -115,11 +115,9 @@ static gerne_status add_figure(gn_tuner *t, const gn_ranking *ranking, const gn_
 
 gerne_status gn_tune_figures(gn_tuner *t, const gn_ranking *ranking, json_t **out)
 {
-    json_t *figures = json_array();
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; ranking->count && i < t->space.count && status == GERNE_OK; i++)
-        status = add_figure(t, ranking, &t->space.axes[i], figures);
-    *out = status == GERNE_OK ? json_incref(figures) : NULL;
-    json_decref(figures);
-    return status;
+    GN_LOCAL(json_t) *figures = json_array();
+    *out = NULL;
+    for (size_t i = 0; ranking->count && i < t->space.count; i++)
+        GN_TRY(add_figure(t, ranking, &t->space.axes[i], figures));
+    return gn_give(&figures, out);
 }

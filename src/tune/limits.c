@@ -44,14 +44,12 @@ static gerne_status count_groups(gerne_ctx *ctx, gn_arena *arena, const gn_datas
 gerne_status gn_limiter_open_data(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
                                   gn_limiter *out)
 {
-    gn_dataset *data;
+    GN_LOCAL(gn_dataset) *data = NULL;
     int64_t *counts;
     GN_TRY(gn_dataset_open(ctx, &base->data, &data));
-    uint32_t classes = data->classes, attributes = data->attributes ? data->attributes : 1;
-    gerne_status status = count_groups(ctx, arena, data, attributes, &counts);
-    gn_dataset_close(data);
-    GN_TRY(status);
-    return gn_limiter_open(ctx, arena, base, counts, classes, attributes, out);
+    uint32_t attributes = data->attributes ? data->attributes : 1;
+    GN_TRY(count_groups(ctx, arena, data, attributes, &counts));
+    return gn_limiter_open(ctx, arena, base, counts, data->classes, attributes, out);
 }
 
 void gn_limiter_close(gn_limiter *limiter)

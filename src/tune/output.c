@@ -24,16 +24,12 @@ static const char *split_words(const gn_tuner *t)
 
 gerne_status gn_tune_prune(gn_tuner *t)
 {
-    gn_trial_list list;
-    gn_ranking ranking;
+    GN_LOCAL(gn_trial_list) list = {0};
+    GN_LOCAL(gn_ranking) ranking = {0};
     if (t->request->keep)
         return GERNE_OK;
     GN_TRY(gn_ledger_list(t->ledger, &list));
-    gerne_status status = gn_rank(t->ctx, &list, t->split, t->metric, &ranking);
-    if (status != GERNE_OK) {
-        gn_trial_list_free(&list);
-        return status;
-    }
+    GN_TRY(gn_rank(t->ctx, &list, t->split, t->metric, &ranking));
     /* Means of finished configurations do not change: who is behind one stays behind. */
     bool leader_found = false;
     for (size_t i = 0; i < ranking.count; i++) {
@@ -45,8 +41,6 @@ gerne_status gn_tune_prune(gn_tuner *t)
         for (size_t j = 0; !leads && j < r->count; j++)
             gn_trial_prune(t->ctx, t->request->dir, r->trials[j]->id);
     }
-    gn_ranking_free(&ranking);
-    gn_trial_list_free(&list);
     return GERNE_OK;
 }
 
@@ -223,26 +217,20 @@ static gerne_status print_report(gn_tuner *t, const gn_trial_list *list, const g
 static gerne_status best_text(gn_tuner *t, const gn_ranking *ranking, gn_text *out)
 {
     const gn_ranked *best = &ranking->items[0];
-    gn_run_config *config;
+    GN_LOCAL(gn_run_config) *config = NULL;
     const char *run;
     GN_TRY(gn_path_join(t->ctx, t->arena, t->request->dir, "best", &run));
     GN_TRY(gn_trial_config(t->ctx, best->trials[0]->config, run, NULL, &config));
-    gerne_status status =
-        gn_text_add(t->ctx, out, "# The best of a search by gerne tune: mean %s on %s %.2f %%",
-                    t->metric, split_words(t), 100 * best->figure.mean);
-    if (status == GERNE_OK && best->done > 1)
-        status = gn_text_add(t->ctx, out, " over %zu seeds (sd %.2f, se %.2f)", best->done,
-                             100 * best->figure.sd, 100 * best->figure.se);
-    if (status == GERNE_OK)
-        status = gn_text_add(
-            t->ctx, out, "%s\n",
-            is_oracle(t) ? "\n# ORACLE: selected on the test split that it is evaluated on" : "");
-    if (status == GERNE_OK)
-        status = add_caveats(t, ranking, "# ", out);
-    if (status == GERNE_OK)
-        status = gn_config_print(t->ctx, config->config, GN_NOT_ASKED, out);
-    gn_run_config_close(config);
-    return status;
+    GN_TRY(gn_text_add(t->ctx, out, "# The best of a search by gerne tune: mean %s on %s %.2f %%",
+                       t->metric, split_words(t), 100 * best->figure.mean));
+    if (best->done > 1)
+        GN_TRY(gn_text_add(t->ctx, out, " over %zu seeds (sd %.2f, se %.2f)", best->done,
+                           100 * best->figure.sd, 100 * best->figure.se));
+    GN_TRY(gn_text_add(
+        t->ctx, out, "%s\n",
+        is_oracle(t) ? "\n# ORACLE: selected on the test split that it is evaluated on" : ""));
+    GN_TRY(add_caveats(t, ranking, "# ", out));
+    return gn_config_print(t->ctx, config->config, GN_NOT_ASKED, out);
 }
 
 static gerne_status write_best(gn_tuner *t, const gn_ranking *ranking)
@@ -318,10 +306,9 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
                                json_t **out)
 {
     char title[160];
-    json_t *figures;
+    GN_LOCAL(json_t) *figures = NULL, *notes = json_array();
     GN_TRY(gn_tune_figures(t, ranking, &figures));
-    json_t *notes = json_array();
-    gerne_status status = add_notes(t, list, ranking, notes);
+    GN_TRY(add_notes(t, list, ranking, notes));
     snprintf(title, sizeof title, "Search over %zu configurations of %s", t->points.count,
              t->config->method->name);
     const gn_study_info info = {.kind = "tune",
@@ -332,13 +319,8 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
                                 .more_to_come = gn_tune_to_come(t) > 0,
                                 .notes = notes,
                                 .figures = figures};
-    if (status == GERNE_OK)
-        status = gn_study_json(t->ctx, &info, list, ranking, out);
-    json_decref(notes);
-    json_decref(figures);
-    if (status == GERNE_OK)
-        status = gn_study_write(t->ctx, t->request->dir, *out);
-    return status;
+    GN_TRY(gn_study_json(t->ctx, &info, list, ranking, out));
+    return gn_study_write(t->ctx, t->request->dir, *out);
 }
 
 static bool is_finished(const gn_tuner *t, const gn_trial_list *list)
@@ -373,19 +355,11 @@ static gerne_status conclude(gn_tuner *t, const gn_trial_list *list, const gn_ra
 
 gerne_status gn_tune_conclude(gn_tuner *t, gn_text *report, json_t **study)
 {
-    gn_trial_list list;
-    gn_ranking ranking;
-    json_t *document = NULL;
+    GN_LOCAL(gn_trial_list) list = {0};
+    GN_LOCAL(gn_ranking) ranking = {0};
+    GN_LOCAL(json_t) *document = NULL;
     GN_TRY(gn_ledger_list(t->ledger, &list));
-    gerne_status status = gn_rank(t->ctx, &list, t->split, t->metric, &ranking);
-    if (status == GERNE_OK) {
-        status = conclude(t, &list, &ranking, report, &document);
-        gn_ranking_free(&ranking);
-    }
-    gn_trial_list_free(&list);
-    if (status == GERNE_OK && study)
-        *study = document;
-    else
-        json_decref(document);
-    return status;
+    GN_TRY(gn_rank(t->ctx, &list, t->split, t->metric, &ranking));
+    GN_TRY(conclude(t, &list, &ranking, report, &document));
+    return study ? gn_give(&document, study) : GERNE_OK;
 }

@@ -312,16 +312,14 @@ gerne_status gn_space_read(gerne_ctx *ctx, gn_arena *arena, const gn_settings *b
                            const gn_settings *search, gn_space *out)
 {
     gn_settings none = {.arena = arena};
-    gn_run_config *config;
+    GN_LOCAL(gn_run_config) *config = NULL;
     *out = (gn_space){0};
     GN_TRY(gn_run_config_new(ctx, base, &none, &config));
-    gerne_status status = read_axes(ctx, arena, config, search, out);
-    if (status == GERNE_OK)
-        move_limited_last(config, out);
-    gn_run_config_close(config);
-    for (size_t i = 0; i < out->count && status == GERNE_OK; i++)
-        status = check_axis(ctx, arena, base, &out->axes[i]);
-    return status;
+    GN_TRY(read_axes(ctx, arena, config, search, out));
+    move_limited_last(config, out);
+    for (size_t i = 0; i < out->count; i++)
+        GN_TRY(check_axis(ctx, arena, base, &out->axes[i]));
+    return GERNE_OK;
 }
 
 gerne_status gn_space_describe(gerne_ctx *ctx, const gn_space *space, gn_text *out)

@@ -107,14 +107,11 @@ static gerne_status after_trial(void *user, gn_ledger *ledger)
 /* What an interrupted study has so far is written; the interrupt is what is told. */
 static gerne_status conclude_early(gn_tuner *t, gerne_status why)
 {
-    char message[512], hint[512];
-    snprintf(message, sizeof message, "%s", gerne_message(t->ctx));
-    snprintf(hint, sizeof hint, "%s", gerne_hint(t->ctx));
+    gn_saved_failure interrupt = gn_save_failure(t->ctx);
     gerne_status status = gn_tune_conclude(t, NULL, NULL);
     if (status != GERNE_OK && status != GERNE_EDIVERGED)
         return status;
-    gn_fail(t->ctx, why, "%s", message);
-    gn_hint(t->ctx, "%s", hint);
+    gn_restore_failure(t->ctx, &interrupt);
     return why;
 }
 
