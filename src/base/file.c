@@ -12,22 +12,20 @@
 
 gerne_status gn_file_open(gerne_ctx *ctx, const char *path, int *fd, size_t *size)
 {
-    *size = 0;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*fd < 0)
-        return gn_fail_errno(ctx, GERNE_EIO, "cannot open '%s'", path);
+    GN_CLOSED int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat info;
-    if (fstat(*fd, &info) != 0) {
-        gerne_status status = gn_fail_errno(ctx, GERNE_EIO, "cannot inspect '%s'", path);
-        close(*fd);
-        return status;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        close(*fd);
+    *size = 0;
+    *fd = -1;
+    if (opened < 0)
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot open '%s'", path);
+    if (fstat(opened, &info) != 0)
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot inspect '%s'", path);
+    if (!S_ISREG(info.st_mode))
         return gn_fail(ctx, GERNE_EIO, "'%s' is %s, not a regular file", path,
                        S_ISDIR(info.st_mode) ? "a directory" : "a special file");
-    }
     *size = (size_t)info.st_size;
+    *fd = opened;
+    opened = -1;
     return GERNE_OK;
 }
 
@@ -51,17 +49,13 @@ static gerne_status read_all(gerne_ctx *ctx, int fd, const char *path, size_t si
 
 gerne_status gn_file_read(gerne_ctx *ctx, const char *path, size_t limit, gn_text *out)
 {
-    int fd;
+    GN_CLOSED int fd = -1;
     size_t size;
     GN_TRY(gn_file_open(ctx, path, &fd, &size));
-    gerne_status status;
     if (size > limit)
-        status = gn_fail(ctx, GERNE_EDATA, "'%s' has %zu bytes, more than the limit of %zu", path,
-                         size, limit);
-    else
-        status = read_all(ctx, fd, path, size, out);
-    close(fd);
-    return status;
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has %zu bytes, more than the limit of %zu", path,
+                       size, limit);
+    return read_all(ctx, fd, path, size, out);
 }
 
 static gerne_status make_one(gerne_ctx *ctx, const char *path)

@@ -15,6 +15,12 @@ static const char *kind_of(mode_t mode)
     return S_ISLNK(mode) ? "a symbolic link" : S_ISDIR(mode) ? "a directory" : "a special file";
 }
 
+void gn_close_local(const int *file)
+{
+    if (*file >= 0)
+        close(*file);
+}
+
 gerne_status gn_folder_of(gerne_ctx *ctx, const char *path, int *folder, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -23,12 +29,11 @@ gerne_status gn_folder_of(gerne_ctx *ctx, const char *path, int *folder, const c
     if (!slash) {
         *folder = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     } else {
-        char *copy;
+        GN_FREED char *copy = NULL;
         size_t size = slash == path ? 1 : (size_t)(slash - path);
         GN_TRY(gn_alloc(ctx, size + 1, 1, path, &copy));
         memcpy(copy, path, size);
         *folder = open(copy, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        gn_free(copy);
     }
     return *folder >= 0 ? GERNE_OK : gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", path);
 }
@@ -42,48 +47,39 @@ gerne_status gn_folder_sync(gerne_ctx *ctx, int folder, const char *path)
 
 gerne_status gn_path_sync(gerne_ctx *ctx, const char *path)
 {
-    int folder;
+    GN_CLOSED int folder = -1;
     const char *name;
     gerne_status status = gn_folder_of(ctx, path, &folder, &name);
     if (status == GERNE_EIO && errno == EACCES)
         return GERNE_OK;
     GN_TRY(status);
-    status = gn_folder_sync(ctx, folder, path);
-    close(folder);
-    return status;
+    return gn_folder_sync(ctx, folder, path);
 }
 
 gerne_status gn_folder_own(gerne_ctx *ctx, const char *path, int *folder)
 {
-    int parent;
+    GN_CLOSED int parent = -1;
     const char *name;
+    struct stat info;
     *folder = -1;
     GN_TRY(gn_folder_of(ctx, path, &parent, &name));
-    gerne_status status = GERNE_OK;
     if (mkdirat(parent, name, 0777) == 0)
-        status = gn_folder_sync(ctx, parent, path);
+        GN_TRY(gn_folder_sync(ctx, parent, path));
     else if (errno != EEXIST)
-        status = gn_fail_errno(ctx, GERNE_EIO, "cannot make the directory '%s'", path);
-    if (status == GERNE_OK) {
-        *folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        struct stat info;
-        if (*folder < 0 && fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-            !S_ISDIR(info.st_mode))
-            status = gn_fail(ctx, GERNE_EIO, "'%s' is %s, not a directory", path,
-                             S_ISREG(info.st_mode) ? "a file" : kind_of(info.st_mode));
-        else if (*folder < 0)
-            status = gn_fail_errno(ctx, GERNE_EIO, "cannot open the directory '%s'", path);
-    }
-    close(parent);
-    return status;
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot make the directory '%s'", path);
+    *folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*folder >= 0)
+        return GERNE_OK;
+    if (fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(info.st_mode))
+        return gn_fail(ctx, GERNE_EIO, "'%s' is %s, not a directory", path,
+                       S_ISREG(info.st_mode) ? "a file" : kind_of(info.st_mode));
+    return gn_fail_errno(ctx, GERNE_EIO, "cannot open the directory '%s'", path);
 }
 
 gerne_status gn_folder_make_own(gerne_ctx *ctx, const char *path)
 {
-    int folder;
-    GN_TRY(gn_folder_own(ctx, path, &folder));
-    close(folder);
-    return GERNE_OK;
+    GN_CLOSED int folder = -1;
+    return gn_folder_own(ctx, path, &folder);
 }
 
 gerne_status gn_folder_check_file(gerne_ctx *ctx, int folder, const char *name, const char *path)
@@ -100,12 +96,10 @@ gerne_status gn_folder_check_file(gerne_ctx *ctx, int folder, const char *name, 
 
 gerne_status gn_path_check_file(gerne_ctx *ctx, const char *path)
 {
-    int folder;
+    GN_CLOSED int folder = -1;
     const char *name;
     GN_TRY(gn_folder_of(ctx, path, &folder, &name));
-    gerne_status status = gn_folder_check_file(ctx, folder, name, path);
-    close(folder);
-    return status;
+    return gn_folder_check_file(ctx, folder, name, path);
 }
 
 /* A second name is somebody else's hold on the contents: a file of theirs, or a copy by links that
@@ -129,28 +123,22 @@ gerne_status gn_path_check_own_file(gerne_ctx *ctx, const char *path)
 
 gerne_status gn_folder_open_file(gerne_ctx *ctx, const char *path, int flags, int *file)
 {
-    int folder;
+    GN_CLOSED int folder = -1, opened = -1;
     const char *name;
     struct stat info;
     *file = -1;
     GN_TRY(gn_folder_of(ctx, path, &folder, &name));
-    gerne_status status = gn_folder_check_file(ctx, folder, name, path);
-    if (status == GERNE_OK) {
-        /* Non-blocking, so that a FIFO put there just now cannot hang us. */
-        *file = openat(folder, name, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-        if (*file < 0 || fstat(*file, &info) != 0)
-            status = gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", path);
-        else if (!S_ISREG(info.st_mode))
-            status = gn_fail(ctx, GERNE_EIO, "'%s' is not a regular file", path);
-        else
-            status = check_names(ctx, &info, path);
-    }
-    close(folder);
-    if (status != GERNE_OK && *file >= 0) {
-        close(*file);
-        *file = -1;
-    }
-    return status;
+    GN_TRY(gn_folder_check_file(ctx, folder, name, path));
+    /* Non-blocking, so that a FIFO put there just now cannot hang us. */
+    opened = openat(folder, name, flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (opened < 0 || fstat(opened, &info) != 0)
+        return gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", path);
+    if (!S_ISREG(info.st_mode))
+        return gn_fail(ctx, GERNE_EIO, "'%s' is not a regular file", path);
+    GN_TRY(check_names(ctx, &info, path));
+    *file = opened;
+    opened = -1;
+    return GERNE_OK;
 }
 
 /* ---- whole directories ---- */
@@ -242,14 +230,12 @@ static gerne_status merge_entry(gerne_ctx *ctx, int from, int to, const char *na
     if (levels == 0)
         return gn_fail(ctx, GERNE_EIO, "'%s' has more than %d levels of directories", path,
                        MERGE_LEVELS);
-    int inner = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    GN_CLOSED int inner = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (inner < 0)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot open '%s' where it should go", name);
-    gerne_status status = merge(ctx, from, name, inner, path, levels - 1);
-    close(inner);
-    if (status == GERNE_OK)
-        unlinkat(from, name, AT_REMOVEDIR);
-    return status;
+    GN_TRY(merge(ctx, from, name, inner, path, levels - 1));
+    unlinkat(from, name, AT_REMOVEDIR);
+    return GERNE_OK;
 }
 
 /* What the directory name in parent holds. */
@@ -274,12 +260,10 @@ static gerne_status merge(gerne_ctx *ctx, int parent, const char *name, int to, 
 
 gerne_status gn_folder_merge(gerne_ctx *ctx, const char *from, const char *to)
 {
-    int folder = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    GN_CLOSED int folder = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot open the directory '%s'", to);
-    gerne_status status = merge(ctx, AT_FDCWD, from, folder, from, MERGE_LEVELS);
-    close(folder);
-    return status;
+    return merge(ctx, AT_FDCWD, from, folder, from, MERGE_LEVELS);
 }
 
 /* ---- temporary names ---- */
@@ -326,12 +310,9 @@ static bool is_of(const char *temporary, const char *name)
 /* Whoever writes a temporary file holds its lock. */
 static void remove_abandoned(int folder, const char *name)
 {
-    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0)
-        return;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+    GN_CLOSED int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0)
         unlinkat(folder, name, 0);
-    close(file);
 }
 
 void gn_folder_sweep(int folder, const char *name)
@@ -351,9 +332,7 @@ void gn_folder_sweep(int folder, const char *name)
 
 void gn_path_sweep(const char *path)
 {
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return;
-    gn_folder_sweep(folder, NULL);
-    close(folder);
+    GN_CLOSED int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        gn_folder_sweep(folder, NULL);
 }

@@ -11,6 +11,10 @@
 
 enum { GN_TEMPORARY_NAME = 256 };
 
+/* Before a file descriptor that is a local, -1 at first: it is closed when its scope ends. */
+#define GN_CLOSED __attribute__((cleanup(gn_close_local)))
+void gn_close_local(const int *file);
+
 /* Opens the directory that holds path ("." for a bare name); *name points into path. The caller
  * closes it. */
 GERNE_CHECKED gerne_status gn_folder_of(gerne_ctx *ctx, const char *path, int *folder,

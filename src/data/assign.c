@@ -95,7 +95,7 @@ static gerne_status hold_out_cells(gerne_ctx *ctx, const int32_t *y, const int32
         counts[(size_t)y[i] * GN_MADE_CLASSES + (size_t)a[i]]++;
     for (size_t cell = 1; cell < CELLS; cell++)
         first[cell] = first[cell - 1] + counts[cell - 1];
-    uint8_t *held;
+    GN_FREED uint8_t *held = NULL;
     GN_TRY(gn_alloc(ctx, n, 1, "samples", &held));
     /* All samples in a row, cell after cell: every n/val-th one is taken. */
     for (size_t k = 0; k < val; k++)
@@ -106,7 +106,6 @@ static gerne_status hold_out_cells(gerne_ctx *ctx, const int32_t *y, const int32
             gn_permutation_at(counts[cell], seed, GN_RNG_DATA, STEP_HOLD_OUT, cell);
         split[i] = held[first[cell] + gn_permute(&order, seen[cell]++)] ? GN_VAL : GN_TRAIN;
     }
-    gn_free(held);
     return GERNE_OK;
 }
 

@@ -342,7 +342,7 @@ const unsigned char *gn_corpus_key(const gn_corpus *c)
 gerne_status gn_corpus_summarize(gerne_ctx *ctx, const gn_corpus *c, gn_corpus_summary *out)
 {
     const gn_token_counts *counts = gn_token_file_counts(c->file);
-    size_t *lengths; /* how many texts have each */
+    GN_FREED size_t *lengths = NULL; /* how many texts have each */
     *out = (gn_corpus_summary){
         .rows = c->rows, .tokens = (size_t)counts->tokens, .truncated = (size_t)counts->truncated};
     GN_TRY(gn_alloc(ctx, c->max_tokens + 1, sizeof *lengths, "lengths", &lengths));
@@ -355,14 +355,13 @@ gerne_status gn_corpus_summarize(gerne_ctx *ctx, const gn_corpus *c, gn_corpus_s
             below += lengths[++length];
         out->quantiles[q] = length;
     }
-    gn_free(lengths);
     return GERNE_OK;
 }
 
 static gerne_status quote_rows(gerne_ctx *ctx, const gn_corpus *c, text_rows *all,
-                               const uint32_t *rows, size_t count, gn_text *text, gn_quote_fn *take,
-                               void *user)
+                               const uint32_t *rows, size_t count, gn_quote_fn *take, void *user)
 {
+    GN_LOCAL(gn_text) text = {0};
     for (size_t row = 0, next = 0; next < count; row++) {
         bool more;
         const char *texts[GN_TEXTS_MAX] = {0};
@@ -371,11 +370,11 @@ static gerne_status quote_rows(gerne_ctx *ctx, const gn_corpus *c, text_rows *al
             return changed(ctx, c);
         if (row != rows[next])
             continue;
-        gn_text_clear(text);
+        gn_text_clear(&text);
         for (size_t i = 0; i < c->column_count; i++)
-            GN_TRY(gn_text_add(ctx, text, "%s%s", i ? "\n" : "", texts[i]));
+            GN_TRY(gn_text_add(ctx, &text, "%s%s", i ? "\n" : "", texts[i]));
         for (; next < count && rows[next] == row; next++)
-            GN_TRY(take(ctx, user, row, text->bytes));
+            GN_TRY(take(ctx, user, row, text.bytes));
     }
     return GERNE_OK;
 }
@@ -384,10 +383,8 @@ gerne_status gn_corpus_quote(gerne_ctx *ctx, const gn_corpus *c, const uint32_t 
                              gn_quote_fn *take, void *user)
 {
     text_rows all;
-    gn_text text = {0};
     GN_TRY(open_rows(ctx, c, &all));
-    gerne_status status = quote_rows(ctx, c, &all, rows, count, &text, take, user);
-    gn_text_free(&text);
+    gerne_status status = quote_rows(ctx, c, &all, rows, count, take, user);
     gn_record_file_close(all.table);
     return status;
 }

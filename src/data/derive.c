@@ -61,16 +61,11 @@ gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map ma
         map.size - features->offset < bytes || features->offset % sizeof(float) != 0)
         return gn_fail(ctx, GERNE_EDATA, "a map of %zu bytes cannot hold %zu x %zu features",
                        map.size, like->n, features->dimension);
-    gn_dataset *dataset;
+    GN_LOCAL(gn_dataset) *dataset = NULL;
     gn_map *kept = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
-    gerne_status status = fill(ctx, like, dataset);
-    if (status == GERNE_OK)
-        status = gn_alloc(ctx, 1, sizeof *kept, "a map", &kept);
-    if (status != GERNE_OK) {
-        gn_dataset_close(dataset);
-        return status;
-    }
+    GN_TRY(fill(ctx, like, dataset));
+    GN_TRY(gn_alloc(ctx, 1, sizeof *kept, "a map", &kept));
     *kept = map;
     dataset->map = kept;
     const void *first = map.bytes + features->offset;
@@ -80,8 +75,7 @@ gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map ma
         dataset->rows = first;
     dataset->dimension = features->dimension;
     gn_dataset_settings(dataset, "%s", features->settings);
-    *out = dataset;
-    return GERNE_OK;
+    return gn_give(&dataset, out);
 }
 
 /* ---- the digest of prepare.c, as a stream ---- */

@@ -82,6 +82,12 @@ typedef struct split_counts {
     uint64_t *groups[GN_SPLITS];
 } split_counts;
 
+static void free_counts(split_counts *counts)
+{
+    gn_free(counts->groups[0]);
+}
+GN_LOCAL_STRUCT(split_counts, free_counts)
+
 static gerne_status count_splits(gerne_ctx *ctx, const gn_dataset *dataset, split_counts *out)
 {
     *out = (split_counts){.classes = dataset->classes ? dataset->classes : 1,
@@ -154,10 +160,10 @@ static gerne_status add_tokens_json(gerne_ctx *ctx, const gn_dataset *dataset, j
 gerne_status gn_dataset_json(gerne_ctx *ctx, const gn_dataset *dataset,
                              const gn_inspection *inspection, json_t **out)
 {
+    GN_LOCAL(split_counts) counts = {0};
+    GN_LOCAL(json_t) *root = json_object();
     *out = NULL;
-    split_counts counts;
     GN_TRY(count_splits(ctx, dataset, &counts));
-    json_t *root = json_object();
     json_object_set_new(root, "format", json_string(dataset->format));
     json_object_set_new(root, "n", json_integer((json_int_t)dataset->n));
     json_object_set_new(root, "classes", json_integer(dataset->classes));
@@ -170,13 +176,8 @@ gerne_status gn_dataset_json(gerne_ctx *ctx, const gn_dataset *dataset,
     json_object_set_new(root, "skipped", json_integer((json_int_t)dataset->skipped));
     if (inspection->files)
         json_object_set_new(root, "bad_files", json_integer((json_int_t)inspection->bad));
-    gn_free(counts.groups[0]);
-    gerne_status status = add_tokens_json(ctx, dataset, root);
-    if (status == GERNE_OK)
-        *out = root;
-    else
-        json_decref(root);
-    return status;
+    GN_TRY(add_tokens_json(ctx, dataset, root));
+    return gn_give(&root, out);
 }
 
 /* ---- text ---- */
@@ -259,7 +260,7 @@ static gerne_status add_tokens(gerne_ctx *ctx, const gn_dataset *dataset, gn_tex
 gerne_status gn_dataset_text(gerne_ctx *ctx, const gn_dataset *dataset,
                              const gn_inspection *inspection, gn_text *out)
 {
-    split_counts counts;
+    GN_LOCAL(split_counts) counts = {0};
     GN_TRY(gn_text_add(ctx, out, "%-11s %s\n%-11s %zu", "format", dataset->format, "samples",
                        dataset->n));
     if (dataset->field == GN_PIXELS)
@@ -275,13 +276,11 @@ gerne_status gn_dataset_text(gerne_ctx *ctx, const gn_dataset *dataset,
     GN_TRY(add_files(ctx, dataset, inspection, out));
     GN_TRY(add_tokens(ctx, dataset, out));
     GN_TRY(count_splits(ctx, dataset, &counts));
-    gerne_status status = GERNE_OK;
-    for (int split = 0; status == GERNE_OK && split < GN_SPLITS; split++) {
-        status = gn_text_add(ctx, out, "\n%s: %llu\n", gn_split_name((gn_split)split),
-                             (unsigned long long)counts.n[split]);
-        if (status == GERNE_OK && counts.n[split])
-            status = add_table(ctx, dataset, counts.groups[split], out);
+    for (int split = 0; split < GN_SPLITS; split++) {
+        GN_TRY(gn_text_add(ctx, out, "\n%s: %llu\n", gn_split_name((gn_split)split),
+                           (unsigned long long)counts.n[split]));
+        if (counts.n[split])
+            GN_TRY(add_table(ctx, dataset, counts.groups[split], out));
     }
-    gn_free(counts.groups[0]);
-    return status;
+    return GERNE_OK;
 }

@@ -149,16 +149,12 @@ gerne_status gn_label_report_print(gerne_ctx *ctx, const gn_label_report *report
                                    gn_text *out)
 {
     const gn_label_table *table = report->table;
-    gn_text title = {0};
+    GN_LOCAL(gn_text) title = {0};
     if (table->ranked > 1)
         GN_TRY(print_ranking(ctx, table, out));
-    gerne_status status = table->split
-                              ? gn_text_add(ctx, &title, "%s, split %s", name, table->split)
-                              : gn_text_add(ctx, &title, "%s", name);
-    if (status == GERNE_OK)
-        status = gn_audit_print(ctx, &report->audit, title.bytes, table->y, table->a, out);
-    gn_text_free(&title);
-    GN_TRY(status);
+    GN_TRY(gn_text_add(ctx, &title, "%s%s%s", name, table->split ? ", split " : "",
+                       table->split ? table->split : ""));
+    GN_TRY(gn_audit_print(ctx, &report->audit, title.bytes, table->y, table->a, out));
     if (!table->all)
         return GERNE_OK;
     return gn_text_add(ctx, out,

@@ -174,16 +174,14 @@ static gerne_status count_candidates(reader *r, candidate *list, size_t count)
 
 static gerne_status rank_candidate(reader *r, candidate *c)
 {
-    gerne_groups *groups;
+    GN_LOCAL(gerne_groups) *groups = NULL;
     if (c->many || gn_labels_count(c->tally.a) < 2 || gn_labels_count(c->tally.y) < 2)
         return GERNE_OK;
     GN_TRY(gn_tally_finish(r->ctx, &c->tally, &groups));
     gn_ranked_column *next = &r->out->ranking[r->out->ranked];
-    gerne_status status = gn_association_of(r->ctx, groups->counts, groups->classes,
-                                            groups->attributes, &next->association);
+    GN_TRY(gn_association_of(r->ctx, groups->counts, groups->classes, groups->attributes,
+                             &next->association));
     next->values = groups->attributes;
-    gerne_groups_close(groups);
-    GN_TRY(status);
     GN_TRY(gn_arena_copy_text(r->ctx, r->out->arena, gn_csv_name(r->csv, c->column), &next->name));
     r->out->ranked++;
     return GERNE_OK;

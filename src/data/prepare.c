@@ -220,7 +220,8 @@ gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const f
                                     const float *deviation, int threads)
 {
     size_t columns = dataset->dimension, size = rows_at_once(dataset);
-    float *values, *means, *deviations;
+    float *means, *deviations;
+    GN_FREED float *values = NULL;
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, sizeof *means, &means));
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, sizeof *deviations, &deviations));
     memcpy(means, mean, columns * sizeof *means);
@@ -228,14 +229,11 @@ gerne_status gn_dataset_standardize(gerne_ctx *ctx, gn_dataset *dataset, const f
     GN_TRY(gn_features_fit(ctx, dataset, dataset->n, columns));
     GN_TRY(gn_alloc(ctx, dataset->n * columns, sizeof *values, "features", &values));
     scaling job = {dataset, means, deviations, values};
-    gerne_status status = gn_parallel(ctx, threads, block_count(dataset->n, size),
-                                      "standardize features", scale_rows, &job, NULL);
-    if (status != GERNE_OK) {
-        gn_free(values);
-        return status;
-    }
+    GN_TRY(gn_parallel(ctx, threads, block_count(dataset->n, size), "standardize features",
+                       scale_rows, &job, NULL));
     gn_free(dataset->rows_owned);
     dataset->rows = dataset->rows_owned = values;
+    values = NULL;
     dataset->row_of_sample = true;
     dataset->mean = means;
     dataset->deviation = deviations;

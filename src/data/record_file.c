@@ -51,12 +51,9 @@ static gerne_status next_object(gn_record_file *t, json_t **out)
             blanks++;
         if (blanks == size)
             continue;
-        gn_text where = {0};
-        gerne_status status = gn_text_add(t->ctx, &where, "%s, line %zu", t->path, t->line);
-        if (status == GERNE_OK)
-            status = gn_json_parse(t->ctx, start, size, where.bytes, out);
-        gn_text_free(&where);
-        GN_TRY(status);
+        GN_LOCAL(gn_text) where = {0};
+        GN_TRY(gn_text_add(t->ctx, &where, "%s, line %zu", t->path, t->line));
+        GN_TRY(gn_json_parse(t->ctx, start, size, where.bytes, out));
         if (json_is_object(*out))
             return GERNE_OK;
         json_decref(*out);

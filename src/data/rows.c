@@ -230,10 +230,9 @@ static gerne_status choose_validation(gerne_ctx *ctx, gn_dataset *dataset, uint6
 {
     size_t columns = dataset->attributes ? dataset->attributes : 1;
     size_t groups = (size_t)dataset->classes * columns;
-    uint64_t *counts, *seen, *first;
+    GN_FREED uint64_t *counts = NULL;
     GN_TRY(gn_alloc(ctx, 3 * groups, sizeof *counts, "groups", &counts));
-    seen = counts + groups;
-    first = seen + groups;
+    uint64_t *seen = counts + groups, *first = seen + groups;
     gn_dataset_count(dataset, GN_TRAIN, counts);
     for (size_t g = 1; g < groups; g++)
         first[g] = first[g - 1] + counts[g - 1];
@@ -245,7 +244,6 @@ static gerne_status choose_validation(gerne_ctx *ctx, gn_dataset *dataset, uint6
         if (chosen(first[g] + gn_permute(&order, seen[g]++), this_one, of))
             dataset->split[i] = GN_VAL;
     }
-    gn_free(counts);
     return GERNE_OK;
 }
 
@@ -279,7 +277,7 @@ gerne_status gn_dataset_fold(gerne_ctx *ctx, const gn_data_options *options, gn_
         gn_hint(ctx, "folds divide the validation split; add --data.train_on val");
         return GERNE_EUSAGE;
     }
-    uint8_t *keep;
+    GN_FREED uint8_t *keep = NULL;
     size_t found = 0;
     GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &keep));
     for (size_t i = 0; i < dataset->n; i++) {
@@ -289,9 +287,7 @@ gerne_status gn_dataset_fold(gerne_ctx *ctx, const gn_data_options *options, gn_
             found++;
         }
     }
-    gerne_status status = gn_dataset_keep(ctx, dataset, keep);
-    gn_free(keep);
-    GN_TRY(status);
+    GN_TRY(gn_dataset_keep(ctx, dataset, keep));
     if (!found || !dataset->classes)
         return gn_fail(ctx, GERNE_EUSAGE,
                        "data.train_on is val, but there is no labelled "

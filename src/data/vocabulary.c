@@ -91,28 +91,22 @@ static gerne_status read_lines(gerne_ctx *ctx, const char *name, const char *byt
                                gn_vocabulary *v)
 {
     static const char *const specials[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-    gn_text token = {0};
-    gerne_status status = GERNE_OK;
+    GN_LOCAL(gn_text) token = {0};
     size_t line = 0;
-    for (size_t at = 0; status == GERNE_OK && at < size; line++) {
+    for (size_t at = 0; at < size; line++) {
         const char *end = memchr(bytes + at, '\n', size - at);
         size_t length = end ? (size_t)(end - bytes) - at : size - at, next = at + length + 1;
         if (length && bytes[at + length - 1] == '\r')
             length--;
         if (memchr(bytes + at, '\0', length))
-            status = gn_fail(ctx, GERNE_EDATA,
-                             "%s, line %zu: a NUL byte, so this is not a list of "
-                             "tokens",
-                             name, line + 1);
+            return gn_fail(ctx, GERNE_EDATA,
+                           "%s, line %zu: a NUL byte, so this is not a list of tokens", name,
+                           line + 1);
         gn_text_clear(&token);
-        if (status == GERNE_OK)
-            status = gn_text_add_bytes(ctx, &token, bytes + at, length);
-        if (status == GERNE_OK)
-            status = add_line(ctx, v, name, token.bytes, line + 1);
+        GN_TRY(gn_text_add_bytes(ctx, &token, bytes + at, length));
+        GN_TRY(add_line(ctx, v, name, token.bytes, line + 1));
         at = next;
     }
-    gn_text_free(&token);
-    GN_TRY(status);
     guess_case(v);
     for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
         int32_t id = gn_trie_find(v->trie, specials[i], strlen(specials[i]));

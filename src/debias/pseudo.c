@@ -34,7 +34,7 @@ static gerne_status sort_classes(gerne_ctx *ctx, gerne_pseudo *pseudo, const ger
         if (groups->class_counts[y] > largest)
             largest = groups->class_counts[y];
     }
-    scored *list;
+    GN_FREED scored *list = NULL;
     GN_TRY(gn_alloc(ctx, largest, sizeof *list, "pseudo-attributes", &list));
     for (uint32_t y = 0; y < pseudo->classes; y++) {
         const uint32_t *members = groups->members + groups->starts[y];
@@ -45,7 +45,6 @@ static gerne_status sort_classes(gerne_ctx *ctx, gerne_pseudo *pseudo, const ger
         for (size_t i = 0; i < count; i++)
             pseudo->order[pseudo->starts[y] + i] = list[i].sample;
     }
-    gn_free(list);
     return GERNE_OK;
 }
 
@@ -147,16 +146,12 @@ gerne_status gn_judge_minority(gerne_ctx *ctx, const int32_t *y, const int32_t *
                                const bool *found, size_t n, uint32_t classes, uint32_t attributes,
                                gn_minority_quality *out)
 {
-    uint64_t *counts, *sizes;
-    class_tally *tallies;
+    GN_FREED uint64_t *counts = NULL;
+    GN_FREED class_tally *tallies = NULL;
     *out = (gn_minority_quality){NAN, NAN};
     GN_TRY(gn_alloc(ctx, (size_t)classes * (attributes + 1), sizeof *counts, "counts", &counts));
-    gerne_status status = gn_alloc(ctx, classes, sizeof *tallies, "counts", &tallies);
-    if (status != GERNE_OK) {
-        gn_free(counts);
-        return status;
-    }
-    sizes = counts + (size_t)classes * attributes;
+    GN_TRY(gn_alloc(ctx, classes, sizeof *tallies, "counts", &tallies));
+    uint64_t *sizes = counts + (size_t)classes * attributes;
     for (size_t i = 0; i < n; i++) {
         counts[(size_t)y[i] * attributes + (size_t)true_a[i]]++;
         sizes[y[i]]++;
@@ -182,8 +177,6 @@ gerne_status gn_judge_minority(gerne_ctx *ctx, const int32_t *y, const int32_t *
         out->precision = with_found ? precision / with_found : NAN;
         out->recall = recall / with_minority;
     }
-    gn_free(counts);
-    gn_free(tallies);
     return GERNE_OK;
 }
 

@@ -210,27 +210,17 @@ void gn_metrics_free(gn_metrics *metrics)
 
 double gn_metrics_value(const gn_metrics *metrics, gn_metric metric)
 {
-    switch (metric) {
-    case GN_METRIC_GBA:
-        return metrics->gba;
-    case GN_METRIC_WGA:
-        return metrics->wga;
-    case GN_METRIC_WORST_CLASS:
-        return metrics->worst_class;
-    case GN_METRIC_BALANCED_ACC:
-        return metrics->balanced_acc;
-    case GN_METRIC_ACC_AVG:
-        return metrics->acc_avg;
-    case GN_METRIC_MINORITY_ACC:
-        return metrics->minority_acc;
-    case GN_METRIC_INFERRED_WGA:
-        return metrics->inferred.wga;
-    case GN_METRIC_INFERRED_GBA:
-        return metrics->inferred.gba;
-    case GN_METRIC_BIAS_WGA:
-        return metrics->bias.wga;
-    case GN_METRIC_BIAS_GBA:
-        return metrics->bias.gba;
-    }
-    return NAN;
+    const double values[] = {
+        [GN_METRIC_GBA] = metrics->gba,
+        [GN_METRIC_WGA] = metrics->wga,
+        [GN_METRIC_WORST_CLASS] = metrics->worst_class,
+        [GN_METRIC_BALANCED_ACC] = metrics->balanced_acc,
+        [GN_METRIC_ACC_AVG] = metrics->acc_avg,
+        [GN_METRIC_MINORITY_ACC] = metrics->minority_acc,
+        [GN_METRIC_INFERRED_WGA] = metrics->inferred.wga,
+        [GN_METRIC_INFERRED_GBA] = metrics->inferred.gba,
+        [GN_METRIC_BIAS_WGA] = metrics->bias.wga,
+        [GN_METRIC_BIAS_GBA] = metrics->bias.gba,
+    };
+    return (size_t)metric < sizeof values / sizeof values[0] ? values[metric] : NAN;
 }

@@ -78,6 +78,15 @@ json_t *gn_metrics_json(const gn_metrics *metrics);
 /* Adds the figures of cells that exist. */
 void gn_metrics_add_cells(const gn_metrics *metrics, json_t *object);
 
+/* A group and how good it is, for orders. */
+typedef struct gn_ranked_group {
+    size_t id;
+    double acc;
+} gn_ranked_group;
+
+/* Sorts: the worst first, then the lowest id. */
+void gn_sort_groups(gn_ranked_group *groups, size_t count);
+
 /* Names of classes and attributes, by index; borrowed. */
 typedef struct gn_group_names {
     const char *const *classes, *const *attributes;

@@ -94,36 +94,33 @@ static gerne_status print_row(const table *t, size_t g)
                        100 * group->ci95.hi, g == (size_t)t->metrics->worst_group ? "  worst" : "");
 }
 
-/* For sorting ids of groups, the worst first; qsort has no argument for the context. */
-typedef struct ranked {
-    double acc;
-    size_t g;
-} ranked;
-
-static int by_accuracy(const void *left, const void *right)
+static int worse(const void *left, const void *right)
 {
-    const ranked *a = left, *b = right;
+    const gn_ranked_group *a = left, *b = right;
     if (a->acc != b->acc)
         return a->acc < b->acc ? -1 : 1;
-    return a->g < b->g ? -1 : a->g > b->g;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+void gn_sort_groups(gn_ranked_group *groups, size_t count)
+{
+    if (count)
+        qsort(groups, count, sizeof *groups, worse);
 }
 
 /* Of very many groups only the worst are shown. */
 static gerne_status print_worst_rows(const table *t, size_t groups)
 {
-    ranked *order;
+    GN_FREED gn_ranked_group *order = NULL;
     GN_TRY(gn_alloc(t->ctx, groups, sizeof *order, "groups", &order));
     size_t count = 0;
     for (size_t g = 0; g < groups; g++)
         if (t->metrics->groups[g].n > 0)
-            order[count++] = (ranked){t->metrics->groups[g].acc, g};
-    qsort(order, count, sizeof *order, by_accuracy);
-    gerne_status status = GERNE_OK;
-    size_t shown = 0;
-    for (; status == GERNE_OK && shown < count && shown < ROWS_MAX; shown++)
-        status = print_row(t, order[shown].g);
-    gn_free(order);
-    GN_TRY(status);
+            order[count++] = (gn_ranked_group){g, t->metrics->groups[g].acc};
+    gn_sort_groups(order, count);
+    size_t shown = count < ROWS_MAX ? count : ROWS_MAX;
+    for (size_t i = 0; i < shown; i++)
+        GN_TRY(print_row(t, order[i].id));
     return gn_text_add(t->ctx, t->out, "  (the %zu worst of %zu groups with samples, %zu empty)\n",
                        shown, count, groups - count);
 }

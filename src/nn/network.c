@@ -295,13 +295,11 @@ gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *n, uint64_t seed)
             continue;
         if (p->role == GN_WEIGHT)
             weights = p;
-        float *values;
+        GN_FREED float *values = NULL;
         GN_TRY(gn_alloc(ctx, (size_t)p->size, sizeof *values, p->name, &values));
         gn_stream stream = gn_stream_at(seed, GN_RNG_INIT, 0, (uint64_t)i);
         draw(n->architecture->initialization, p, weights, values, &stream);
-        gerne_status status = gn_store_set(ctx, n->store, i, values);
-        gn_free(values);
-        GN_TRY(status);
+        GN_TRY(gn_store_set(ctx, n->store, i, values));
     }
     return GERNE_OK;
 }

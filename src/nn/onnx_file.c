@@ -169,29 +169,32 @@ static gerne_status add_dimension(gerne_ctx *ctx, gn_text *shape, int64_t size)
 }
 
 static gerne_status fill_type(gerne_ctx *ctx, gn_onnx_type type, size_t ndims, const int64_t *dims,
-                              gn_text *tensor, gn_text *shape, gn_text *out)
+                              gn_text *out)
 {
+    GN_LOCAL(gn_text) tensor = {0}, shape = {0};
     for (size_t i = 0; i < ndims; i++)
-        GN_TRY(add_dimension(ctx, shape, dims[i]));
-    GN_TRY(gn_pb_integer(ctx, tensor, TENSOR_TYPE_ELEMENT, type));
-    GN_TRY(gn_pb_bytes(ctx, tensor, TENSOR_TYPE_SHAPE, shape->bytes, shape->size));
-    return gn_pb_bytes(ctx, out, TYPE_TENSOR, tensor->bytes, tensor->size);
+        GN_TRY(add_dimension(ctx, &shape, dims[i]));
+    GN_TRY(gn_pb_integer(ctx, &tensor, TENSOR_TYPE_ELEMENT, type));
+    GN_TRY(gn_pb_bytes(ctx, &tensor, TENSOR_TYPE_SHAPE, shape.bytes, shape.size));
+    return gn_pb_bytes(ctx, out, TYPE_TENSOR, tensor.bytes, tensor.size);
+}
+
+static gerne_status fill_value(gerne_ctx *ctx, const char *name, const gn_text *kind,
+                               const char *meaning, gn_text *out)
+{
+    GN_TRY(gn_pb_string(ctx, out, VALUE_NAME, name));
+    GN_TRY(gn_pb_bytes(ctx, out, VALUE_TYPE, kind->bytes, kind->size));
+    return gn_pb_string(ctx, out, VALUE_MEANING, meaning);
 }
 
 static void add_value(gn_onnx *o, gn_text *to, int field, const char *name, gn_onnx_type type,
                       size_t ndims, const int64_t *dims, const char *meaning)
 {
-    gn_text value = {0}, kind = {0}, tensor = {0}, shape = {0};
-    gerne_status status = fill_type(o->ctx, type, ndims, dims, &tensor, &shape, &kind);
-    gn_text_free(&tensor);
-    gn_text_free(&shape);
+    gn_text value = {0};
+    GN_LOCAL(gn_text) kind = {0};
+    gerne_status status = fill_type(o->ctx, type, ndims, dims, &kind);
     if (status == GERNE_OK)
-        status = gn_pb_string(o->ctx, &value, VALUE_NAME, name);
-    if (status == GERNE_OK)
-        status = gn_pb_bytes(o->ctx, &value, VALUE_TYPE, kind.bytes, kind.size);
-    if (status == GERNE_OK)
-        status = gn_pb_string(o->ctx, &value, VALUE_MEANING, meaning);
-    gn_text_free(&kind);
+        status = fill_value(o->ctx, name, &kind, meaning, &value);
     close_message(o, to, field, &value, status);
 }
 

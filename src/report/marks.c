@@ -182,14 +182,7 @@ enum {
 static void draw_bar_axes(gn_page *page, const gn_bars *bars, const gn_scale *x, const gn_scale *y)
 {
     char label[32];
-    for (size_t i = 0; i < y->tick_count; i++) {
-        double at = gn_scale_at(y, y->ticks[i]);
-        gn_scale_label(y, y->ticks[i], label, sizeof label);
-        gn_page_add(page,
-                    "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                    "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
-                    BAR_LEFT, BAR_WIDTH - BAR_RIGHT, at, at, BAR_LEFT - 7, at + 4, label);
-    }
+    gn_grid_draw(page, y, BAR_LEFT, BAR_WIDTH - BAR_RIGHT);
     for (size_t i = 0; i < x->tick_count; i++) {
         gn_scale_label(x, x->ticks[i], label, sizeof label);
         gn_page_add(page, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>",

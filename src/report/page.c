@@ -28,22 +28,15 @@ void gn_page_add(gn_page *page, const char *format, ...)
     va_end(arguments);
 }
 
+/* What stands for a byte that means something in markup, or is not for display; NULL for others. */
 static const char *entity(unsigned char c)
 {
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    case '\'':
-        return "&#39;";
-    default:
-        return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F ? REPLACEMENT : NULL;
-    }
+    static const char special[] = "&<>\"'";
+    static const char *const names[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    const char *found = c ? strchr(special, c) : NULL;
+    if (found)
+        return names[found - special];
+    return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7F ? REPLACEMENT : NULL;
 }
 
 /* Bytes of the character that starts here. */

@@ -66,18 +66,23 @@ static void add_label(gn_page *page, const gn_axis *axis)
         gn_page_fill(page, ", %s", axis->unit);
 }
 
-static void draw_y_axis(const frame *f)
+void gn_grid_draw(gn_page *page, const gn_scale *y, int left, int right)
 {
-    gn_page *page = f->page;
     char label[32];
-    for (size_t i = 0; i < f->y.tick_count; i++) {
-        double at = gn_scale_at(&f->y, f->y.ticks[i]);
-        gn_scale_label(&f->y, f->y.ticks[i], label, sizeof label);
+    for (size_t i = 0; i < y->tick_count; i++) {
+        double at = gn_scale_at(y, y->ticks[i]);
+        gn_scale_label(y, y->ticks[i], label, sizeof label);
         gn_page_add(page,
                     "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
                     "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>",
-                    LEFT, WIDTH - RIGHT, at, at, LEFT - 7, at + 4, label);
+                    left, right, at, at, left - 7, at + 4, label);
     }
+}
+
+static void draw_y_axis(const frame *f)
+{
+    gn_page *page = f->page;
+    gn_grid_draw(page, &f->y, LEFT, WIDTH - RIGHT);
     gn_page_add(page, "<text class=\"label\" x=\"2\" y=\"12\">");
     add_label(page, &f->plot->y);
     gn_page_add(page, "</text>");

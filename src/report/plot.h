@@ -44,6 +44,9 @@ typedef struct gn_plot {
     const char *mark_label; /* for the legend */
 } gn_plot;
 
+/* Lines from left to right at the ticks of y, each with its label. */
+void gn_grid_draw(gn_page *page, const gn_scale *y, int left, int right);
+
 /* A <figure> with title, legend, and the picture. Draws nothing when no point is finite, and
  * returns false then. */
 bool gn_plot_draw(gn_page *page, const gn_plot *plot);

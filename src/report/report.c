@@ -181,14 +181,12 @@ static gerne_status choose_out(report *r, const char *const *paths, size_t count
 
 /* ---- in short ---- */
 
-static json_t *worst_json(const gn_run_record *run)
+static json_t *worst_json(const gn_run_record *run, ptrdiff_t worst)
 {
-    if (run->test.worst < 0)
+    if (worst < 0)
         return json_null();
-    size_t y = (size_t)run->test.worst / run->attributes;
-    size_t a = (size_t)run->test.worst % run->attributes;
-    return json_pack("{s:s,s:s}", "class", run->class_names[y], "attribute",
-                     run->attribute_names[a]);
+    return json_pack("{s:s,s:s}", "class", run->class_names[(size_t)worst / run->attributes],
+                     "attribute", run->attribute_names[(size_t)worst % run->attributes]);
 }
 
 static json_t *divergence_json(const gn_run_record *run)
@@ -203,7 +201,9 @@ static json_t *divergence_json(const gn_run_record *run)
 
 static json_t *run_json(const gn_run_record *run)
 {
-    const gn_split_record *t = &run->test;
+    static const gn_split_record none = {
+        .acc_avg = NAN, .gba = NAN, .gba_lo = NAN, .wga = NAN, .wga_lo = NAN, .worst = -1};
+    const gn_split_record *t = run->test.there ? &run->test : &none;
     json_t *json = json_pack(
         "{s:s,s:o,s:o,s:b,s:b,s:o,s:b}", "method", run->method ? run->method : "", "warnings",
         gn_json_names(run->warnings.items, run->warnings.count), "notes",
@@ -211,16 +211,12 @@ static json_t *run_json(const gn_run_record *run)
         "running", run->running, "diverged", divergence_json(run), "oracle", run->selection.oracle);
     json_object_set_new(json, "path", json_string(run->path));
     json_object_set_new(json, "n", t->there ? json_integer((json_int_t)t->n) : json_null());
-    json_object_set_new(json, "wga", gn_json_number(t->there ? t->wga : NAN));
-    json_object_set_new(json, "wga_ci95",
-                        t->there ? gn_json_interval((gn_interval){t->wga_lo, t->wga_hi})
-                                 : json_null());
-    json_object_set_new(json, "gba", gn_json_number(t->there ? t->gba : NAN));
-    json_object_set_new(json, "gba_ci95",
-                        t->there ? gn_json_interval((gn_interval){t->gba_lo, t->gba_hi})
-                                 : json_null());
-    json_object_set_new(json, "acc_avg", gn_json_number(t->there ? t->acc_avg : NAN));
-    json_object_set_new(json, "worst_group", t->there ? worst_json(run) : json_null());
+    json_object_set_new(json, "wga", gn_json_number(t->wga));
+    json_object_set_new(json, "wga_ci95", gn_json_interval((gn_interval){t->wga_lo, t->wga_hi}));
+    json_object_set_new(json, "gba", gn_json_number(t->gba));
+    json_object_set_new(json, "gba_ci95", gn_json_interval((gn_interval){t->gba_lo, t->gba_hi}));
+    json_object_set_new(json, "acc_avg", gn_json_number(t->acc_avg));
+    json_object_set_new(json, "worst_group", worst_json(run, t->worst));
     return json;
 }
 

@@ -55,6 +55,13 @@ static void mark_step(gn_plot *plot, const gn_run_record *run)
     }
 }
 
+static void draw(const lines *l, const gn_run_record *run, gn_plot *plot, bool last)
+{
+    if (last)
+        mark_step(plot, run);
+    gn_plot_draw(l->page, plot);
+}
+
 /* What methods log of their losses, in the order and with the names that people know. */
 static void draw_losses(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
 {
@@ -66,9 +73,7 @@ static void draw_losses(lines *l, const gn_run_record *run, const gn_curves *cur
     add_line(l, curves, "train/loss", gerne ? "L_ext, extrapolated" : "loss", 1, gerne ? 1 : 0,
              false);
     gn_plot plot = plot_of(l, "Training loss", "mean since the last evaluation", NULL);
-    if (last)
-        mark_step(&plot, run);
-    gn_plot_draw(l->page, &plot);
+    draw(l, run, &plot, last);
 }
 
 /* s = c (1 + beta) where a rule moves it, between the limits of the rule. */
@@ -86,9 +91,7 @@ static void draw_s(lines *l, const gn_run_record *run, const gn_curves *curves, 
     gn_plot plot = plot_of(l, "Extrapolation s = c (1 + beta), moved by method.adapt",
                            "mean since the last evaluation", NULL);
     plot.note = "s = 1 balances the groups; above it the small ones weigh more.";
-    if (last)
-        mark_step(&plot, run);
-    gn_plot_draw(l->page, &plot);
+    draw(l, run, &plot, last);
 }
 
 static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
@@ -101,13 +104,11 @@ static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves 
     add_line(l, curves, "test/gba", "mean of groups, test", 100, 0, true);
     gn_plot plot = plot_of(l, "Worst-group and mean accuracy on validation", "accuracy", "%");
     plot.y.max = 100;
-    if (last)
-        mark_step(&plot, run);
     if (test)
         plot.note = run->selection.oracle
                         ? "Dashed: the test split, on which the checkpoint was selected (oracle)."
                         : "Dashed: the test split, logged on request and not used for selection.";
-    gn_plot_draw(l->page, &plot);
+    draw(l, run, &plot, last);
 }
 
 /* The row of the chosen checkpoint, or the last. */

@@ -12,20 +12,6 @@ enum { ROWS_MAX = 2000, MISTAKEN_FOR = 4 };
 
 /* ---- which ---- */
 
-static int worse(const void *left, const void *right)
-{
-    const gn_ranked_group *a = left, *b = right;
-    if (a->acc != b->acc)
-        return a->acc < b->acc ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
-void gn_sort_groups(gn_ranked_group *groups, size_t count)
-{
-    if (count)
-        qsort(groups, count, sizeof *groups, worse);
-}
-
 size_t gn_worst_groups(gn_page *page, const gn_run_record *run, size_t *ids, size_t limit)
 {
     const gn_split_record *split = &run->test;

@@ -2,6 +2,7 @@
 #ifndef GN_REPORT_SECTIONS_H
 #define GN_REPORT_SECTIONS_H
 
+#include "metrics/metrics.h"
 #include "report/page.h"
 #include "report/record.h"
 
@@ -49,15 +50,6 @@ void gn_page_divergence(gn_page *page, const gn_run_record *run);
 
 /* The first sentence about a run, as plain text. */
 gn_shown gn_interval_words(double lo, double hi);
-
-/* A group and how good it is, for orders. */
-typedef struct gn_ranked_group {
-    size_t id;
-    double acc;
-} gn_ranked_group;
-
-/* Sorts: the worst first, then the lowest id. */
-void gn_sort_groups(gn_ranked_group *groups, size_t count);
 
 /* The ids of the groups with test samples, worst first, at most limit; returns how many. */
 size_t gn_worst_groups(gn_page *page, const gn_run_record *run, size_t *ids, size_t limit);

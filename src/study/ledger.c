@@ -417,20 +417,18 @@ gerne_status gn_ledger_count(gn_ledger *l, size_t *planned, size_t *finished)
 static gerne_status read_trials(gn_ledger *l, const char *const *ids, size_t count,
                                 gn_trial_list *out)
 {
-    *out = (gn_trial_list){0};
-    gerne_status status = gn_arena_new(l->ctx, &out->arena);
-    if (status == GERNE_OK)
-        status = gn_alloc(l->ctx, count + 1, sizeof *out->items, "trials", &out->items);
-    if (status == GERNE_OK)
-        status = gn_database_run(&l->db, "BEGIN"); /* one moment's picture */
-    if (status == GERNE_OK) {
-        for (; out->count < count && status == GERNE_OK; out->count++)
-            status = read_trial(l, out->arena, ids[out->count], &out->items[out->count]);
-        status = gn_database_end(&l->db, status);
-    }
-    if (status != GERNE_OK)
-        gn_trial_list_free(out);
-    return status;
+    GN_LOCAL(gn_trial_list) list = {0};
+    *out = list;
+    GN_TRY(gn_arena_new(l->ctx, &list.arena));
+    GN_TRY(gn_alloc(l->ctx, count + 1, sizeof *list.items, "trials", &list.items));
+    GN_TRY(gn_database_run(&l->db, "BEGIN")); /* one moment's picture */
+    gerne_status status = GERNE_OK;
+    for (; list.count < count && status == GERNE_OK; list.count++)
+        status = read_trial(l, list.arena, ids[list.count], &list.items[list.count]);
+    GN_TRY(gn_database_end(&l->db, status));
+    *out = list;
+    list = (gn_trial_list){0};
+    return GERNE_OK;
 }
 
 gerne_status gn_ledger_find(gn_ledger *l, const char *id, gn_trial_list *out)

@@ -243,9 +243,7 @@ static json_t *text_json(const char *text)
 
 json_t *gn_sheet_json(const gn_sheet *sheet)
 {
-    json_t *columns = json_array(), *rows = json_array();
-    for (size_t c = 0; c < sheet->column_count; c++)
-        json_array_append_new(columns, json_string(sheet->columns[c]));
+    json_t *columns = gn_json_names(sheet->columns, sheet->column_count), *rows = json_array();
     for (size_t r = 0; r < gn_sheet_rows(sheet); r++) {
         json_t *row = json_array();
         for (size_t c = 0; c < sheet->column_count; c++) {

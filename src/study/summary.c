@@ -146,31 +146,26 @@ static json_t *copy_array(const json_t *array)
 gerne_status gn_study_json(gerne_ctx *ctx, const gn_study_info *info, const gn_trial_list *list,
                            const gn_ranking *ranking, json_t **out)
 {
-    json_t *trials = json_array(), *ranks = json_array();
+    GN_LOCAL(json_t) *trials = json_array(), *ranks = json_array();
     size_t counts[GN_TRIAL_STATES];
     gn_trial_list_count(list, counts);
     bool unfinished = counts[GN_TRIAL_WAITING] + counts[GN_TRIAL_RUNNING] > 0;
     *out = NULL;
     for (size_t i = 0; i < ranking->count; i++)
         json_array_append_new(ranks, rank_json(&ranking->items[i], i + 1));
-    gerne_status status = trials_json(ctx, list, trials);
-    if (status == GERNE_OK) {
-        *out = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:b},s:b,s:o,s:o,s:o,s:O,s:O,s:o,s:o}",
-                         "gerne", gerne_version(), "kind", info->kind, "title", info->title,
-                         "command", info->command, "selection", "metric", info->metric, "split",
-                         info->split, "oracle", strcmp(info->split, "test") == 0, "complete",
-                         !unfinished && !info->more_to_come, "counts", counts_json(counts), "notes",
-                         copy_array(info->notes), "parameters", parameters_json(trials), "trials",
-                         trials, "ranking", ranks, "tables", copy_array(info->tables), "figures",
-                         copy_array(info->figures));
-        if (!*out)
-            status = gn_fail(ctx, GERNE_ENOMEM,
-                             "no memory for the study's JSON, or its title is "
-                             "not UTF-8");
-    }
-    json_decref(trials);
-    json_decref(ranks);
-    return status;
+    GN_TRY(trials_json(ctx, list, trials));
+    *out = json_pack("{s:s,s:s,s:s,s:s,s:{s:s,s:s,s:b},s:b,s:o,s:o,s:o,s:O,s:O,s:o,s:o}", "gerne",
+                     gerne_version(), "kind", info->kind, "title", info->title, "command",
+                     info->command, "selection", "metric", info->metric, "split", info->split,
+                     "oracle", strcmp(info->split, "test") == 0, "complete",
+                     !unfinished && !info->more_to_come, "counts", counts_json(counts), "notes",
+                     copy_array(info->notes), "parameters", parameters_json(trials), "trials",
+                     trials, "ranking", ranks, "tables", copy_array(info->tables), "figures",
+                     copy_array(info->figures));
+    if (!*out)
+        return gn_fail(ctx, GERNE_ENOMEM,
+                       "no memory for the study's JSON, or its title is not UTF-8");
+    return GERNE_OK;
 }
 
 gerne_status gn_study_note(gerne_ctx *ctx, json_t *notes, const char *format, ...)

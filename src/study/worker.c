@@ -64,7 +64,7 @@ static void on_log(void *user, gerne_log_level level, const char *line)
 /* One line about a trial that this process has finished. */
 static gerne_status announce(worker *w, const char *id)
 {
-    gn_trial_list one;
+    GN_LOCAL(gn_trial_list) one = {0};
     GN_TRY(count(w));
     GN_TRY(gn_ledger_find(w->ledger, id, &one));
     const gn_trial *trial = &one.items[0];
@@ -79,7 +79,6 @@ static gerne_status announce(worker *w, const char *id)
     else if (trial->state == GN_TRIAL_FAILED)
         gn_log(w->ctx, GERNE_LOG_INFO, "%zu/%zu  %s %s%s", w->finished, w->planned + w->to_come,
                name, gn_trial_diverged(trial) ? "" : "failed: ", trial->reason);
-    gn_trial_list_free(&one);
     return GERNE_OK;
 }
 

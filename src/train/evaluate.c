@@ -246,33 +246,26 @@ static gerne_status judge_split(gn_trainer *t, gn_split split, json_t *event)
     bool oracle = split == GN_TEST && t->config->train.log_test && !stage_wants_val;
     if (t->input.samples[split].count == 0 || (split == GN_TEST && !chooses && !oracle))
         return GERNE_OK;
-    gn_predictions p;
-    gn_metrics m = {0};
+    GN_LOCAL(gn_predictions) p = {0};
+    GN_LOCAL(gn_metrics) m = {0};
     bool better = false, ignored;
     gn_predictions_init(&p, (int32_t)t->run.classes,
                         (int32_t)(t->input.data->attributes ? t->input.data->attributes : 1),
                         false);
-    gerne_status status = gn_evaluate(t, split, &p, &m);
-    if (status == GERNE_OK && chooses)
-        status = choose(t, split, &m, &t->at.best, &t->now.best, &better);
+    GN_TRY(gn_evaluate(t, split, &p, &m));
+    if (chooses)
+        GN_TRY(choose(t, split, &m, &t->at.best, &t->now.best, &better));
+    t->record.best_changed = t->record.best_changed || better;
     for (int i = 1; better && i < t->run.stage->networks; i++)
         if (t->now.best_others[i].values)
             gn_snapshot_take(&t->now.best_others[i], t->now.networks[i]);
-    if (status == GERNE_OK && oracle)
-        status = choose(t, split, &m, &t->at.oracle, &t->now.oracle, &ignored);
-    if (status == GERNE_OK) {
-        json_object_set_new(event, gn_split_name(split), brief(&m));
-        status = log_scalars(t, gn_split_name(split), &m);
-    }
-    if (status == GERNE_OK && split == GN_VAL)
-        status = tell_method(t, &m);
-    if (better) {
-        t->record.best_changed = true;
+    if (oracle)
+        GN_TRY(choose(t, split, &m, &t->at.oracle, &t->now.oracle, &ignored));
+    json_object_set_new(event, gn_split_name(split), brief(&m));
+    GN_TRY(log_scalars(t, gn_split_name(split), &m));
+    if (better)
         json_object_set_new(event, "best", json_true());
-    }
-    gn_metrics_free(&m);
-    gn_predictions_free(&p);
-    return status;
+    return split == GN_VAL ? tell_method(t, &m) : GERNE_OK;
 }
 
 gerne_status gn_evaluate_step(gn_trainer *t)

@@ -383,14 +383,13 @@ static gerne_status read_card(gerne_ctx *ctx, gn_model_file *file)
     if (!file->card.version)
         return GERNE_OK; /* somebody else's weights */
     for (size_t i = 0; i < sizeof card_keys / sizeof card_keys[0]; i++) {
-        json_t *json;
+        GN_LOCAL(json_t) *json = NULL;
         GN_TRY(get_json(ctx, file, card_keys[i].key, &json));
-        gerne_status status = json ? card_keys[i].take(ctx, file, json) : GERNE_OK;
-        if (!json && card_keys[i].required)
-            status = gn_fail(ctx, GERNE_EDATA, "'%s' has no metadata '%s'", file->path,
-                             card_keys[i].key);
-        json_decref(json);
-        GN_TRY(status);
+        if (json)
+            GN_TRY(card_keys[i].take(ctx, file, json));
+        else if (card_keys[i].required)
+            return gn_fail(ctx, GERNE_EDATA, "'%s' has no metadata '%s'", file->path,
+                           card_keys[i].key);
     }
     file->has_card = true;
     return GERNE_OK;

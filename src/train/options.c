@@ -138,13 +138,11 @@ static gerne_status describe_list(gerne_ctx *ctx, gn_config *config, gn_arena *a
         const gn_method *m = list[i];
         if (!m->option_count)
             continue;
-        gn_text words = {0};
+        GN_LOCAL(gn_text) words = {0};
         void *values;
         const char *summary;
         GN_TRY(gn_text_add(ctx, &words, "%s %s", kind, m->name));
-        gerne_status status = gn_arena_copy_text(ctx, arena, words.bytes, &summary);
-        gn_text_free(&words);
-        GN_TRY(status);
+        GN_TRY(gn_arena_copy_text(ctx, arena, words.bytes, &summary));
         GN_TRY(gn_arena_alloc(ctx, arena, 1, m->options_size, &values));
         GN_TRY(gn_config_add(ctx, config, "method", summary, m->options, m->option_count, values));
     }
@@ -237,12 +235,9 @@ static gerne_status apply(gerne_ctx *ctx, gn_run_config *c, const gn_settings *f
         : is_replaced(file, flags, "method.estimator", "auto")            ? "method.estimator"
                                                                           : NULL;
     if (file && replaced) {
-        gn_settings kept = {.source = file->source, .arena = gn_config_arena(c->config)};
-        gerne_status status = drop_other_method(ctx, c->config, replaced, file, &kept);
-        if (status == GERNE_OK)
-            status = apply_settings(ctx, c, &kept);
-        gn_settings_free(&kept);
-        GN_TRY(status);
+        GN_LOCAL(gn_settings) kept = {.source = file->source, .arena = gn_config_arena(c->config)};
+        GN_TRY(drop_other_method(ctx, c->config, replaced, file, &kept));
+        GN_TRY(apply_settings(ctx, c, &kept));
     } else if (file) {
         GN_TRY(apply_settings(ctx, c, file));
     }

@@ -36,7 +36,7 @@ static void add_config(gn_sha256 *hash, const gn_text *config)
 
 static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     gn_sha256 hash;
     unsigned char digest[GN_SHA256_SIZE];
     const gn_stage *stage = t->run.stage;
@@ -53,13 +53,11 @@ static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
     int ranks = gn_ranks_size(gn_ranks_of(t->run.ctx));
     if (ranks > 1)
         gn_sha256_add(&hash, &ranks, sizeof ranks);
-    gerne_status status = gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text);
-    if (status == GERNE_OK)
-        add_config(&hash, &text);
-    gn_text_free(&text);
+    GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &text));
+    add_config(&hash, &text);
     gn_sha256_end(&hash, digest);
     gn_sha256_hex(digest, hex);
-    return status;
+    return GERNE_OK;
 }
 
 static gn_table *table_of(gn_trainer *t)
@@ -128,18 +126,15 @@ static bool take_from_cache(gn_trainer *t, const char *path, gn_table *table)
  * be written is said later, by who would keep something there. */
 static gerne_status wait_for_others(gn_trainer *t, const char *folder, const char *path)
 {
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     if (gn_make_directory(t->run.ctx, folder) != GERNE_OK)
         return GERNE_OK;
-    gerne_status status = gn_text_add(t->run.ctx, &text, "%s.lock", path);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(t->run.ctx, t->arena, text.bytes, &t->reuse.path);
-    gn_text_free(&text);
-    GN_TRY(status);
+    GN_TRY(gn_text_add(t->run.ctx, &text, "%s.lock", path));
+    GN_TRY(gn_arena_copy_text(t->run.ctx, t->arena, text.bytes, &t->reuse.path));
     char words[96];
     snprintf(words, sizeof words, "waiting for another process to train stage '%s'",
              t->run.stage->name);
-    status = gn_lock_wait(t->run.ctx, t->reuse.path, "train", words, &t->reuse.lock);
+    gerne_status status = gn_lock_wait(t->run.ctx, t->reuse.path, "train", words, &t->reuse.lock);
     return status == GERNE_EIO ? GERNE_OK : status;
 }
 

@@ -150,15 +150,11 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
         return GERNE_OK;
     if (strcmp(text_at(head, "gerne"), gerne_version()) != 0)
         return differs(t, "the version of gerne", text_at(head, "gerne"), gerne_version());
-    gn_text config = {0};
+    GN_LOCAL(gn_text) config = {0};
     const char *before = text_at(head, "config"), *now = NULL, *then = NULL;
-    gerne_status status = gn_config_print(ctx, t->config->config, GN_NO_HASH, &config);
-    if (status == GERNE_OK)
-        status = gn_first_difference(ctx, t->arena, before, config.bytes, &now);
-    if (status == GERNE_OK)
-        status = gn_first_difference(ctx, t->arena, config.bytes, before, &then);
-    gn_text_free(&config);
-    GN_TRY(status);
+    GN_TRY(gn_config_print(ctx, t->config->config, GN_NO_HASH, &config));
+    GN_TRY(gn_first_difference(ctx, t->arena, before, config.bytes, &now));
+    GN_TRY(gn_first_difference(ctx, t->arena, config.bytes, before, &then));
     if (now || then)
         return differs(t, "the configuration", then ? then : "nothing", now ? now : "nothing");
     if (strcmp(text_at(head, "data_fingerprint"), t->input.fingerprint) != 0)

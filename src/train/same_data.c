@@ -30,10 +30,9 @@ static gerne_status recorded_in_results(gerne_ctx *ctx, const char *path, char h
 static gerne_status recorded_in_checkpoint(gerne_ctx *ctx, const char *path,
                                            char hex[GN_SHA256_HEX])
 {
-    gn_checkpoint *checkpoint;
+    GN_LOCAL(gn_checkpoint) *checkpoint = NULL;
     GN_TRY(gn_checkpoint_open(ctx, path, &checkpoint));
     take_fingerprint(gn_checkpoint_head(checkpoint), hex);
-    gn_checkpoint_close(checkpoint);
     return GERNE_OK;
 }
 

@@ -109,19 +109,15 @@ static gerne_status path_of(gn_trainer *t, const char *folder, const gn_predicti
 static gerne_status write_pictures(gn_trainer *t, const gn_dataset *images, const gn_predictions *p,
                                    const mistake *list, size_t count)
 {
-    gn_scratch scratch = {0};
+    GN_LOCAL(gn_scratch) scratch = {0};
     const char *errors, *path;
-    int folder;
+    GN_CLOSED int folder = -1;
     GN_TRY(open_folder(t, &errors, &folder));
-    gerne_status status = GERNE_OK;
-    for (size_t i = 0; i < count && status == GERNE_OK; i++) {
-        status = path_of(t, errors, p, &list[i], "png", &path);
-        if (status == GERNE_OK)
-            status = write_picture(t->run.ctx, images, &scratch, row_of(t, &list[i]), folder, path);
+    for (size_t i = 0; i < count; i++) {
+        GN_TRY(path_of(t, errors, p, &list[i], "png", &path));
+        GN_TRY(write_picture(t->run.ctx, images, &scratch, row_of(t, &list[i]), folder, path));
     }
-    close(folder);
-    gn_scratch_free(&scratch);
-    return status;
+    return GERNE_OK;
 }
 
 /* ---- texts ---- */

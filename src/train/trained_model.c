@@ -238,15 +238,12 @@ void gn_model_data_close(gn_model_data *data)
 static gerne_status name_classes(gerne_ctx *ctx, gn_trained_model *model, const char *path)
 {
     enum { LIMIT = 1 << 24 };
-    gn_text text = {0};
+    GN_LOCAL(gn_text) text = {0};
     const char *copy, **names;
     size_t count = 0, classes = gn_trained_model_card(model)->classes;
     GN_TRY(gn_arena_alloc(ctx, model->arena, classes, sizeof *names, &names));
-    gerne_status status = gn_file_read(ctx, path, LIMIT, &text);
-    if (status == GERNE_OK)
-        status = gn_arena_copy_text(ctx, model->arena, text.size ? text.bytes : "", &copy);
-    gn_text_free(&text);
-    GN_TRY(status);
+    GN_TRY(gn_file_read(ctx, path, LIMIT, &text));
+    GN_TRY(gn_arena_copy_text(ctx, model->arena, text.bytes, &copy));
     char *rest = (char *)(uintptr_t)copy; /* our own copy: it may be cut into lines */
     for (char *line; (line = strsep(&rest, "\n"));) {
         if (!rest && !*line)

@@ -145,23 +145,19 @@ static gerne_status promote(gn_tuner *t, const gn_ranking *ranking, size_t *prom
 gerne_status gn_tune_grow(void *user, gn_ledger *ledger, size_t *to_come, bool *grew)
 {
     gn_tuner *t = user;
-    gn_trial_list list;
-    gn_ranking ranking;
+    GN_LOCAL(gn_trial_list) list = {0};
+    GN_LOCAL(gn_ranking) ranking = {0};
     size_t promoted = 0;
     *grew = false;
     if (t->rung == last_rung(t))
         return GERNE_OK;
     GN_TRY(gn_ledger_list(ledger, &list));
-    size_t start = t->rung_start, end = list.count;
-    gn_trial_list present = {.items = list.items + start, .count = end - start};
-    gerne_status status = gn_rank(t->ctx, &present, t->split, t->metric, &ranking);
-    if (status == GERNE_OK) {
-        t->rung++;
-        t->rung_start = end;
-        status = promote(t, &ranking, &promoted);
-        gn_ranking_free(&ranking);
-    }
-    gn_trial_list_free(&list);
+    const gn_trial_list present = {.items = list.items + t->rung_start,
+                                   .count = list.count - t->rung_start};
+    GN_TRY(gn_rank(t->ctx, &present, t->split, t->metric, &ranking));
+    t->rung++;
+    t->rung_start = list.count;
+    GN_TRY(promote(t, &ranking, &promoted));
     *grew = promoted > 0;
     if (!*grew)
         t->rung = last_rung(t); /* no configuration is left */
@@ -169,5 +165,5 @@ gerne_status gn_tune_grow(void *user, gn_ledger *ledger, size_t *to_come, bool *
     if (*grew)
         gn_log(t->ctx, GERNE_LOG_INFO, "rung %d: %zu configurations promoted", t->rung + 1,
                promoted);
-    return status;
+    return GERNE_OK;
 }

@@ -258,13 +258,11 @@ static gerne_status parse_axis(gerne_ctx *ctx, gn_arena *arena, const gn_run_con
 static gerne_status check_value(gerne_ctx *ctx, gn_arena *arena, const gn_settings *base,
                                 const char *key, const char *value)
 {
-    gn_settings flags = {.arena = arena};
-    gn_run_config *config = NULL;
+    GN_LOCAL(gn_settings) flags = {.arena = arena};
+    GN_LOCAL(gn_run_config) *config = NULL;
     gerne_status status = gn_settings_add(ctx, &flags, key, &value, 1, false, 0);
     if (status == GERNE_OK)
         status = gn_run_config_new(ctx, base, &flags, &config);
-    gn_run_config_close(config);
-    gn_settings_free(&flags);
     return status == GERNE_OK ? status : gn_fail_in(ctx, status, "%s%s", prefix, key);
 }
 
