@@ -19,7 +19,7 @@ RESNET = ["--model.arch", "resnet18", "--model.stem", "cifar", "--train.per_grou
 
 QUICK = {
     "gerne": [*MLP],
-    "gerne unknown": [*MLP, *UNKNOWN],
+    "gerne unknown": [*MLP, *UNKNOWN, "--method.t", "0.01"],
     "lff": [*PLAIN, "--method.name", "lff"],
 }
 METHODS = {
