@@ -15,10 +15,13 @@ PATIENCE = 300 * float(os.environ.get("GERNE_PATIENCE", "1"))  # seconds for one
 
 
 def start(program, words, **variables):
-    """Runs the program; OMP_WAIT_POLICY keeps it from restarting itself."""
+    """Runs the program; OMP_WAIT_POLICY keeps it from restarting itself. One that hangs has no exit code."""
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive", "OPENBLAS_NUM_THREADS": "1", **variables}
-    return subprocess.run([program, *words], env=environment, capture_output=True, text=True,
-                          errors="replace", timeout=PATIENCE, check=False)
+    try:
+        return subprocess.run([program, *words], env=environment, capture_output=True, text=True,
+                              errors="replace", timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(words, None, "", f"did not end within {PATIENCE:g} s")
 
 
 class Scenario:
