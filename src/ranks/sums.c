@@ -13,9 +13,6 @@
  * offsets are ints. Sums do not depend on it. */
 enum { BUCKET = 1 << 20, BUCKET_OF_RANK = 1 << 14 };
 
-/* Fewer than this are exchanged sooner than a thread is woken up. */
-enum { WORTH_A_THREAD = 1 << 17 };
-
 struct gn_sums {
     const gn_ranks_calls *calls;
     void *self;
@@ -198,9 +195,10 @@ gerne_status gn_sums_reserve(gerne_ctx *ctx, gn_sums *s, size_t count)
     return GERNE_OK;
 }
 
+/* A single bucket is complete when all values are: a thread would only be woken up for it. */
 void gn_sums_start(gn_sums *s, float *values, size_t count, bool grow)
 {
-    bool on_thread = grow && count >= WORTH_A_THREAD && has_thread(s);
+    bool on_thread = grow && count > bucket_size(s) && has_thread(s);
     pthread_mutex_lock(&s->lock);
     s->values = values;
     s->left = s->ready = count;

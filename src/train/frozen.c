@@ -382,8 +382,8 @@ static gerne_status find_or_make_together(gerne_ctx *ctx, const gn_dataset *data
     bool first = gn_ranks_first(ctx);
     GN_TRY(gn_ranks_agree(ctx, first ? find(ctx, dataset, threads, frozen) : GERNE_OK));
     GN_TRY(gn_ranks_broadcast(ctx, &frozen->cached, sizeof frozen->cached));
-    if (!frozen->cached)
-        GN_TRY(compute_features(ctx, dataset, threads, frozen));
+    if (!frozen->cached) /* and nobody opens the file before rank 0 has written it */
+        GN_TRY(gn_ranks_agree(ctx, compute_features(ctx, dataset, threads, frozen)));
     gerne_status status =
         frozen->features ? GERNE_OK : open_features(ctx, dataset, threads, frozen);
     if (status != GERNE_OK && !first)

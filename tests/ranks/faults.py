@@ -16,7 +16,7 @@ import launch
 KILLS = 4
 LIMIT = 10 * launch.PATIENCE  # seconds in which all ranks have to end
 # Large enough for sums on a thread of their own.
-MLP = ["--model.arch", "mlp", "--model.hidden", "400,400", "--train.per_group", "6", "--train.lr", "0.05", "--threads", "1",
+MLP = ["--model.arch", "mlp", "--model.hidden", "1100,1100", "--train.per_group", "6", "--train.lr", "0.05", "--threads", "1",
        "--quiet"]
 
 

@@ -80,11 +80,11 @@ static void play_sum_of_growing_values(test_rank *m)
 /* What was not announced is not touched any more, and no sum can follow. */
 static void play_abandoned_sum(test_rank *m)
 {
-    enum { N = 300000 };
+    enum { N = 1500000 }; /* more than a bucket */
     float *values = calloc(N, sizeof *values), one = 1;
     assert_non_null(values);
     assert_ok(m->ctx, gn_ranks_sum_start(m->ctx, values, N));
-    gn_ranks_sum_ready(m->ctx, values + 1);
+    gn_ranks_sum_ready(m->ctx, values + N - 1);
     gn_ranks_sum_abandon(m->ctx);
     free(values);
     assert_int_equal(gn_ranks_sum(m->ctx, &one, 1), GERNE_EIO);
