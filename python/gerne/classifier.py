@@ -40,7 +40,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     attributes : "known" (fit needs groups) or "unknown" (it does not).
     hidden : widths of hidden layers; () is a linear classifier.
     c, beta : GERNE's, None: the library's defaults; t : attributes unknown, fraction of each class
-        that becomes its minority, None: found from the scores of the biased model.
+        that becomes its minority.
     optimizer, lr, weight_decay, batch_size : of the training; batch_size is that of all classes,
         None: a 200th of the training samples, as a power of 2 from 128 to 1024.
     epochs : length of the training; None: 20, and more on small data.

@@ -20,7 +20,7 @@ typedef struct biased_options {
 } biased_options;
 
 static const gn_option options[] = {
-    {"t", GN_REAL, offsetof(biased_options, t), .fallback = "auto", .min = 0, .max = 1,
+    {"t", GN_REAL, offsetof(biased_options, t), .fallback = "0.01", .min = 0, .max = 1,
      .flags = GN_TUNABLE | GN_OPEN_MIN | GN_OPEN_MAX | GN_LOG | GN_GUESSED | GN_AUTO,
      .search_factor = 2,
      .help = "attributes unknown: fraction of each class that becomes its hard pseudo-group; auto: "
