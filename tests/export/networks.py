@@ -187,7 +187,7 @@ class Workshop:
         data, flags = TRAINED[name]
         if not (self.folder / name).exists():
             self.gerne("train", *KEYS[data], *flags, *COMMON, "--train.steps", "25", "--cache", "c",
-                       "--train.lr", {"rows": 0.1, "images": 0.02, "texts": 0.01}[data], "--out", name)
+                       "--train.lr", {"rows": 0.1, "images": 0.005, "texts": 0.01}[data], "--out", name)
         return [name], [name, "--cache", "c"], data
 
     def make_up(self, name):
