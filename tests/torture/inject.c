@@ -202,7 +202,7 @@ int openat(int folder, const char *name, int flags, ...)
 {
     va_list values;
     va_start(values, flags);
-    mode_t mode = flags & O_CREAT ? va_arg(values, mode_t) : 0;
+    mode_t mode = (flags & O_CREAT) ? va_arg(values, mode_t) : 0;
     va_end(values);
     if (flags & O_CREAT)
         (void)fails(KILL, CALLER);

@@ -150,7 +150,7 @@ static int open_recorded(int folder, const char *name, int flags, mode_t mode)
     char path[PATH_MAX];
     struct stat info;
     begin();
-    const char *relative = flags & (O_CREAT | O_TRUNC) ? path_at(folder, name, path) : NULL;
+    const char *relative = (flags & (O_CREAT | O_TRUNC)) ? path_at(folder, name, path) : NULL;
     bool there = relative && fstatat(folder, name, &info, 0) == 0;
     int fd = (int)syscall(SYS_openat, folder, name, flags, mode);
     if (fd >= 0 && relative && !there)
@@ -165,7 +165,7 @@ static int open_recorded(int folder, const char *name, int flags, mode_t mode)
     do {                                                                                           \
         va_list values;                                                                            \
         va_start(values, flags);                                                                   \
-        mode = (flags)&O_CREAT ? va_arg(values, mode_t) : 0;                                       \
+        mode = ((flags)&O_CREAT) ? va_arg(values, mode_t) : 0;                                     \
         va_end(values);                                                                            \
     } while (0)
 
