@@ -14,11 +14,9 @@ N: at most so many calls of each kind, evenly spread (default: all of them). Pri
 says whether anything was lost or differs.
 """
 import os
-import shutil
 import sys
-import tempfile
 
-from scenarios import SCENARIOS, contents, differences, read_counts, spread, start
+from scenarios import SCENARIOS, contents, differences, own_folder, read_counts, spread, start
 
 PROGRAM, INJECT = (os.path.abspath(a) for a in sys.argv[1:3])
 MOST = int(sys.argv[3]) if len(sys.argv) > 3 else None
@@ -64,17 +62,12 @@ def torture(scenario):
 
 
 def main():
-    folder = tempfile.mkdtemp(prefix="gerne-torture-")
-    os.chdir(folder)
     faults, total = [], 0
-    try:
+    with own_folder():
         for scenario in SCENARIOS:
             wrong, count = torture(scenario)
             faults += wrong
             total += count
-    finally:
-        os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)
     print(f"{total} disturbed runs, {len(faults)} lost or different")
     if faults:
         sys.exit("\n".join(faults[:20]))

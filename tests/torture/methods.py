@@ -9,9 +9,8 @@ and leave no temporary file. N: at most so many places for each kind, evenly spr
 import os
 import shutil
 import sys
-import tempfile
 
-from scenarios import read_counts, start
+from scenarios import own_folder, read_counts, start
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 import kill  # noqa: E402 (it lies in the folder beside this one)
@@ -52,10 +51,8 @@ def killed_at(words, at, wanted):
 def main():
     kill.add_listed(PROGRAM)
     kill.add_rules(PROGRAM)
-    folder = tempfile.mkdtemp(prefix="gerne-methods-")
-    os.chdir(folder)
     faults, killed, boundaries = [], 0, 0
-    try:
+    with own_folder():
         for which, (kind, arguments) in enumerate(kill.KINDS.items()):
             words = [*COMMON, *arguments]
             fresh()
@@ -69,9 +66,6 @@ def main():
             faults += [f"{kind}, killed before change {at}: {what}" for at, what in wrong]
             killed += len(chosen)
             boundaries += count
-    finally:
-        os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)
     print(f"{len(kill.KINDS)} kinds of runs, {boundaries} places, {killed} killed, "
           f"{len(faults)} lost or different")
     if faults:

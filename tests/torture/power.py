@@ -25,7 +25,7 @@ import sys
 import tempfile
 
 import disk
-from scenarios import SCENARIOS, contents, differences, spread, start
+from scenarios import SCENARIOS, contents, differences, own_folder, spread, start
 
 PROGRAM, RECORD, INJECT = (os.path.abspath(a) for a in sys.argv[1:4])
 MOST = int(sys.argv[4]) if len(sys.argv) > 4 else None
@@ -171,18 +171,13 @@ def cut(scenario):
 
 
 def main():
-    folder = tempfile.mkdtemp(prefix="gerne-power-")
-    os.chdir(folder)
     faults, seen, tried = [], 0, 0
-    try:
+    with own_folder():
         for scenario in SCENARIOS:
             wrong, states, runs = cut(scenario)
             faults += wrong
             seen += states
             tried += runs
-    finally:
-        os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)
     print(f"{seen} states after a power loss, {tried} gone on with, {len(faults)} lost or different")
     if faults:
         sys.exit("\n".join(faults[:20]))

@@ -1,8 +1,10 @@
 """What is disturbed: a train, resume, tune and export, small enough to be run some thousand times."""
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 RUN = ["--data.n", "240", "--data.size", "16", "--model.arch", "mlp", "--model.hidden", "8", "--train.steps",
        "6", "--train.per_group", "2", "--train.eval_every", "3", "--train.checkpoint_every", "2",
@@ -106,3 +108,14 @@ def spread(count, most):
     if most is None or count <= most:
         return range(1, count + 1)
     return sorted({1 + i * (count - 1) // (most - 1) for i in range(most)})
+
+
+@contextlib.contextmanager
+def own_folder():
+    """Works in a folder of its own, which is removed."""
+    with tempfile.TemporaryDirectory(prefix="gerne-torture-", ignore_cleanup_errors=True) as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir("/")
