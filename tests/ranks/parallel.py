@@ -15,7 +15,7 @@ PLAIN = ["--model.arch", "mlp", "--model.hidden", "16", "--train.batch", "24", "
 UNKNOWN = ["--method.attributes", "unknown"]
 # A step moves the loss by far more than its tolerance, and too little for roundings to grow.
 RESNET = ["--model.arch", "resnet18", "--model.stem", "cifar", "--train.per_group", "4", "--train.lr", "1e-5",
-          "--train.momentum", "0", "--train.steps", "50"]
+          "--train.momentum", "0"]
 
 QUICK = {
     "gerne": [*MLP],
@@ -48,6 +48,8 @@ NETWORKS = {
     "resnet18 frozen": [*RESNET, "--model.bn", "frozen"],
     "resnet18 separate": [*RESNET, "--model.bn", "separate", "--train.steps", "10"],
 }
+SIDE = 32  # of images: of 8 x 8, one number a sample is left to the last BatchNorm, which magnifies roundings
+ONE_EVALUATION = {"dfr"}  # of the head, which is fitted once
 
 
 class Parallel(unittest.TestCase):
@@ -67,7 +69,7 @@ class Parallel(unittest.TestCase):
     def compare(self, name, words, counts):
         alone = self.train(name, 1, words)
         expected = launch.losses(alone)
-        self.assertGreaterEqual(len(expected), 10, name)
+        self.assertGreaterEqual(len(expected), 1 if name in ONE_EVALUATION else 10, name)
         one = json.loads((alone / "results.json").read_text())
         for ranks in counts:
             out = self.train(name, ranks, words)
@@ -107,7 +109,7 @@ class Full(Parallel):
         self.run_cases(launch.make_features(self.folder / "x.csv", 320), {**QUICK, **METHODS}, [2, 4])
 
     def test_networks(self):
-        data = launch.make_images(self.folder / "images", 64, 8)
+        data = launch.make_images(self.folder / "images", 64, SIDE)
         self.run_cases(data, NETWORKS, [2, 4])
         self.same_bits(data, NETWORKS["resnet18 concat"])
 
