@@ -77,7 +77,8 @@ class Slurm:
         # Nodes of one name would take each other's shared memory for their own: TCP, as between machines. Ranks
         # that wait leave the cores to the others, of which there are more than Slurm believes.
         self.environment = {**launch.environment(), "SLURM_CONF": str(folder / "slurm.conf"),
-                            "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_mpi_yield_when_idle": "1",
+                            "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo",
+                            "OMPI_MCA_mpi_yield_when_idle": "1",
                             "PATH": f"{launch.GERNE.resolve().parent}:{os.environ['PATH']}:/usr/sbin"}
 
     def call(self, *words, check=True):
