@@ -57,9 +57,8 @@ gerne_status gn_missing_check(gerne_ctx *ctx, const gn_missing *missing, const c
         return status;
     }
     if (missing->dropped)
-        gn_log(ctx, GERNE_LOG_INFO,
-               "%s of %s rows are ignored: their class or attribute is missing",
-               show(missing->dropped).text, show(missing->rows).text);
+        gn_warn(ctx, "%s of %s rows are ignored: their class or attribute is missing",
+                show(missing->dropped).text, show(missing->rows).text);
     else if (missing->without_a)
         gn_log(ctx, GERNE_LOG_INFO, "%s of %s rows have no '%s': they are the group '%s'",
                show(missing->without_a).text, show(missing->rows).text, a, GN_MISSING_NAME);

@@ -20,11 +20,14 @@ dnnl_status_t guarded(Function function, Arguments... arguments) noexcept
     }
 }
 
-// Some objects oneDNN makes without looking whether there was memory for them. What is about to be
-// made is small: there has to be room for much more.
-bool has_room() noexcept
+// Some objects oneDNN makes without looking whether there was memory for them: there has to be
+// room for much more than what is about to be made.
+constexpr std::size_t KERNEL_ROOM = 16 << 20; // generated code, and what generates it
+constexpr std::size_t HANDLE_ROOM = 64 << 10; // a few hundred bytes; made by the thousand
+
+bool has_room(std::size_t size) noexcept
 {
-    void *room = std::malloc(16 << 20);
+    void *room = std::malloc(size);
     std::free(room);
     return room != nullptr;
 }
@@ -32,7 +35,7 @@ bool has_room() noexcept
 template <typename Function, typename... Arguments>
 dnnl_status_t made(Function function, Arguments... arguments) noexcept
 {
-    return has_room() ? guarded(function, arguments...) : dnnl_out_of_memory;
+    return has_room(KERNEL_ROOM) ? guarded(function, arguments...) : dnnl_out_of_memory;
 }
 
 dnnl_status_t make_attributes(dnnl_primitive_attr_t *out, bool relu)
@@ -92,7 +95,8 @@ dnnl_status_t gn_guard_create(dnnl_primitive_t *primitive, const_dnnl_primitive_
 dnnl_status_t gn_guard_memory(dnnl_memory_t *memory, const dnnl_memory_desc_t *md,
                               dnnl_engine_t engine, void *bytes)
 {
-    return made(dnnl_memory_create, memory, md, engine, bytes);
+    return has_room(HANDLE_ROOM) ? guarded(dnnl_memory_create, memory, md, engine, bytes)
+                                 : dnnl_out_of_memory;
 }
 
 dnnl_status_t gn_guard_execute(const_dnnl_primitive_t primitive, dnnl_stream_t stream, int count,

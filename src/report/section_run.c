@@ -73,7 +73,7 @@ static void add_verdict_diverged(gn_page *page, const gn_run_record *run)
     const gn_divergence_record *d = &run->divergence;
     gn_page_add(page, "<p class=\"verdict\">D%s", gn_run_state(run).text + strlen("d"));
     gn_page_divergence(page, run);
-    gn_page_add(page, "</p>\n<p class=\"lead\">There is no trained model and no test figure. Last "
+    gn_page_add(page, "</p>\n<p class=\"lead\">Training ended there, without a test figure. Last "
                       "evaluation: ");
     add_last_evaluation(page, run, "none");
     gn_page_add(page, ".");

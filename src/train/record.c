@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "debias/describe.h"
 #include "ranks/ranks.h"
+#include "train/divergence.h"
 #include "train/trainer.h"
 
 /* ---- warnings ---- */
@@ -110,13 +111,6 @@ void gn_record_close(gn_trainer *t)
 
 /* ---- divergence ---- */
 
-static gerne_status write_divergence(gn_trainer *t, const json_t *json)
-{
-    const char *path;
-    GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
-    return gn_json_write(t->run.ctx, path, json);
-}
-
 void gn_record_divergence(gn_trainer *t)
 {
     if (!gn_ranks_first(t->run.ctx))
@@ -127,7 +121,7 @@ void gn_record_divergence(gn_trainer *t)
     if (!json)
         return;
     gn_saved_failure failure = gn_save_failure(t->run.ctx);
-    if (write_divergence(t, json) != GERNE_OK ||
+    if (gn_divergence_write(t->run.ctx, t->directory.path, json) != GERNE_OK ||
         gn_runlog_event(t->record.log, "diverged", json_incref(json)) != GERNE_OK)
         gn_log(t->run.ctx, GERNE_LOG_WARNING, "divergence not recorded: %s",
                gerne_message(t->run.ctx));

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "ranks/ranks.h"
+#include "train/divergence.h"
 #include "train/train.h"
 
 /* What a killed process left half written is nothing. Closes the folder. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "ranks/ranks.h"
+#include "train/divergence.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -205,21 +206,6 @@ static gerne_status show_finished(gn_trainer *t, json_t *json, gn_text *report, 
     return status;
 }
 
-/* The same steps would diverge again. */
-static gerne_status show_diverged(gn_trainer *t, const char *path)
-{
-    GN_LOCAL(json_t) *json = NULL;
-    GN_TRY(gn_json_read(t->run.ctx, path, (size_t)1 << 20, &json));
-    const char *message = gn_json_text(json, "message");
-    gn_fail(t->run.ctx, GERNE_EDIVERGED, "the run in '%s' %s", t->directory.path,
-            message ? message : "diverged");
-    gn_hint(t->run.ctx,
-            "resuming would repeat it; start a new run with a lower train.lr or with "
-            "train.clip, and see %s",
-            path);
-    return GERNE_EDIVERGED;
-}
-
 static gerne_status lock_directory(gn_trainer *t)
 {
     if (!gn_ranks_first(t->run.ctx))
@@ -232,7 +218,6 @@ static gerne_status lock_directory(gn_trainer *t)
 /* Rank 0 looks, and tells the others. */
 static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
 {
-    const char *path;
     gn_arena *arena;
     bool ended, first = gn_ranks_first(t->run.ctx);
     json_t *json = NULL;
@@ -244,11 +229,13 @@ static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
     GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
     if (ended)
         return first ? show_finished(t, json, report, results) : GERNE_OK;
-    GN_TRY(gn_path_of(t, GN_DIVERGED_FILE, &path));
-    ended = gn_path_exists(path);
+    GN_LOCAL(json_t) *divergence = NULL;
+    GN_TRY(gn_ranks_agree(t->run.ctx,
+                          gn_divergence_read(t->run.ctx, t->directory.path, &divergence)));
+    ended = divergence != NULL;
     GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
     if (ended)
-        return show_diverged(t, path);
+        return gn_divergence_fail(t->run.ctx, t->directory.path, divergence);
     gn_arena_close(arena);
     t->arena = NULL;
     return run_all(t, false, report, results);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "data/source.h"
+#include "train/divergence.h"
 #include "train/frozen.h"
 #include "train/last.h"
 #include "train/options.h"
@@ -50,8 +51,16 @@ static gerne_status find_weights(gerne_ctx *ctx, gn_trained_model *model)
         return GERNE_OK;
     GN_TRY(gn_path_join(ctx, model->arena, path, "best.safetensors", &model->weights));
     GN_TRY(gn_path_join(ctx, model->arena, path, "last.ckpt", &model->checkpoint));
-    if (gn_path_exists(model->weights))
+    GN_LOCAL(json_t) *divergence = NULL;
+    GN_TRY(gn_divergence_read(ctx, path, &divergence));
+    bool there = gn_path_exists(model->weights);
+    if (there && divergence)
+        gn_warn(ctx, "the run '%s' %s; this is its best checkpoint before that", path,
+                gn_divergence_words(divergence));
+    if (there)
         return GERNE_OK;
+    if (divergence)
+        return gn_divergence_fail(ctx, path, divergence);
     gn_fail(ctx, GERNE_EUSAGE, "the run '%s' has no best.safetensors yet", path);
     gn_hint(ctx, "gerne train --resume %s", path);
     return GERNE_EUSAGE;

@@ -228,7 +228,6 @@ GERNE_CHECKED gerne_status gn_record_start(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_record_open(gn_trainer *t, const json_t *head);
 void gn_record_close(gn_trainer *t);
 /* The present failure, GERNE_EDIVERGED, into log.jsonl and diverged.json. */
-#define GN_DIVERGED_FILE "diverged.json"
 void gn_record_divergence(gn_trainer *t);
 
 /* save.c */
