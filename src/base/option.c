@@ -299,6 +299,14 @@ gn_origin gn_config_origin(const gn_config *config, const char *key)
     return find(config, key, &t, &i) ? (gn_origin)t->origins[i] : GN_UNSET;
 }
 
+void gn_config_drop_default(gn_config *config, const char *key)
+{
+    const table *t;
+    size_t i;
+    if (find(config, key, &t, &i) && t->origins[i] == GN_DEFAULT)
+        t->origins[i] = GN_UNSET;
+}
+
 const gn_option *gn_config_find(const gn_config *config, const char *key, void **target)
 {
     const table *t;

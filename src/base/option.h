@@ -112,6 +112,9 @@ GERNE_CHECKED gerne_status gn_config_complete(gerne_ctx *ctx, gn_config *config)
 bool gn_config_knows(const gn_config *config, const char *key);
 gn_origin gn_config_origin(const gn_config *config, const char *key);
 
+/* A default that does not apply counts as unset; what was asked for stays. */
+void gn_config_drop_default(gn_config *config, const char *key);
+
 /* The option behind a key and its section's struct; NULL when there is none. */
 const gn_option *gn_config_find(const gn_config *config, const char *key, void **target);
 

@@ -27,6 +27,12 @@ gerne_status gn_features_fit(gerne_ctx *ctx, const gn_dataset *dataset, size_t r
 
 /* ---- labels ---- */
 
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
 static const char *const attribute_names[] = {"a", NULL};
 
 static gerne_status read_label_rows(gerne_ctx *ctx, gn_csv *csv, const gn_data_options *options,
@@ -50,8 +56,11 @@ static gerne_status read_labels(gerne_ctx *ctx, const gn_data_options *options, 
     if (!options->labels) {
         gn_fail(ctx, GERNE_EUSAGE, "'%s' has no labels, and data.labels is not given",
                 options->file);
-        gn_hint(ctx, "--data.labels FILE.csv with the columns y, a and split, a row for each row "
-                     "of features; or --data.y none, to predict");
+        gn_hint(ctx,
+                "%s--data.labels FILE.csv with the columns y, a and split, a row for each row of "
+                "features; or --data.y none, to predict",
+                ends_in(options->file, ".npz") ? "--data.y NAME, the array of the classes; or "
+                                               : "");
         return GERNE_EUSAGE;
     }
     GN_LOCAL(gn_csv) *csv = NULL;
@@ -362,12 +371,6 @@ static gerne_status open_npz(gerne_ctx *ctx, const gn_data_options *options, gn_
 }
 
 /* ---- opening ---- */
-
-static bool ends_in(const char *text, const char *ending)
-{
-    size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
-}
 
 void gn_features_settings(gn_dataset *dataset, const gn_data_options *options)
 {

@@ -261,6 +261,21 @@ static void forget_yielded(gn_run_config *c)
         t->per_class = 0;
 }
 
+/* config.yaml has keys that apply: none of an estimator where no groups are estimated. */
+static void drop_estimator(gn_run_config *c)
+{
+    bool known = c->method_choice.attributes == GN_KNOWN &&
+                 c->method->attributes != GN_ATTRIBUTES_ESTIMATED;
+    if (!known && c->method->attributes != GN_ATTRIBUTES_UNUSED)
+        return;
+    gn_config_drop_default(c->config, "method.estimator");
+    for (size_t i = 0; c->estimator && i < c->estimator->option_count; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "method.%s", c->estimator->options[i].name);
+        gn_config_drop_default(c->config, key);
+    }
+}
+
 /* A configuration that was made with a plug-in, of which nothing is loaded. */
 static gerne_status hint_plugin(gerne_ctx *ctx, gerne_status status, const gn_settings *file,
                                 const gn_settings *flags)
@@ -327,6 +342,7 @@ static gerne_status fill(gerne_ctx *ctx, gn_run_config *c, const gn_settings *fi
     GN_TRY(add_after_method(ctx, c->config, c));
     GN_TRY(apply(ctx, c, file, flags));
     forget_yielded(c);
+    drop_estimator(c);
     return plugin ? settle_plugin(ctx, c, plugin) : GERNE_OK;
 }
 
