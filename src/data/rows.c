@@ -1,6 +1,7 @@
 /* rows.c - labels of a dataset, read row by row or allocated whole; splits and folds. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/rng.h"
 #include "data/source.h"
@@ -22,16 +23,28 @@ bool gn_is_none(const char *text)
     return text && strcmp(text, "none") == 0;
 }
 
+/* The length of a number up to ".0", which pandas writes where a column of integers has gaps; of
+ * any other text the whole. */
+static size_t length_before_zeros(const char *text)
+{
+    size_t digits = strspn(text, "0123456789"), length = strlen(text);
+    bool zeros = digits && text[digits] == '.' && text[digits + 1] &&
+                 digits + 1 + strspn(text + digits + 1, "0") == length;
+    return zeros ? digits : length;
+}
+
 bool gn_parse_split(const char *text, gn_split *out)
 {
     static const struct {
         const char *text;
         gn_split split;
-    } words[] = {{"0", GN_TRAIN}, {"train", GN_TRAIN}, {"training", GN_TRAIN}, {"1", GN_VAL},
-                 {"val", GN_VAL}, {"valid", GN_VAL},   {"validation", GN_VAL}, {"dev", GN_VAL},
-                 {"2", GN_TEST},  {"test", GN_TEST},   {"testing", GN_TEST}};
+    } words[] = {{"0", GN_TRAIN},        {"train", GN_TRAIN}, {"training", GN_TRAIN},
+                 {"1", GN_VAL},          {"val", GN_VAL},     {"valid", GN_VAL},
+                 {"validation", GN_VAL}, {"dev", GN_VAL},     {"eval", GN_VAL},
+                 {"2", GN_TEST},         {"test", GN_TEST},   {"testing", GN_TEST}};
+    size_t length = length_before_zeros(text);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(text, words[i].text) == 0) {
+        if (strlen(words[i].text) == length && strncasecmp(text, words[i].text, length) == 0) {
             *out = words[i].split;
             return true;
         }

@@ -81,7 +81,8 @@ GN_LOCAL_STRUCT(gn_rows, gn_rows_close)
 /* True for the word "none", which stands for labels that are not there. */
 bool gn_is_none(const char *text);
 
-/* "0", "train", "1", "val", "valid", "validation", "dev", "2", "test": false for other texts. */
+/* "0", "train", "training", "1", "val", "valid", "validation", "dev", "eval", "2", "test",
+ * "testing", in any case, the numbers also as "0.0": false for other texts. */
 bool gn_parse_split(const char *text, gn_split *out);
 
 /* ---- generated labels ---- */

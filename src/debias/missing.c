@@ -57,11 +57,12 @@ gerne_status gn_missing_check(gerne_ctx *ctx, const gn_missing *missing, const c
         return status;
     }
     if (missing->dropped)
-        gn_log(ctx, GERNE_LOG_INFO,
-               "%s of %s rows are ignored: their class or attribute is missing",
-               show(missing->dropped).text, show(missing->rows).text);
+        gn_log(ctx, GERNE_LOG_INFO, "%s of %s rows %s ignored: %s class or attribute is missing",
+               show(missing->dropped).text, show(missing->rows).text,
+               missing->dropped == 1 ? "is" : "are", missing->dropped == 1 ? "its" : "their");
     else if (missing->without_a)
-        gn_log(ctx, GERNE_LOG_INFO, "%s of %s rows have no '%s': they are the group '%s'",
-               show(missing->without_a).text, show(missing->rows).text, a, GN_MISSING_NAME);
+        gn_log(ctx, GERNE_LOG_INFO, "%s of %s rows %s no '%s': the group '%s'",
+               show(missing->without_a).text, show(missing->rows).text,
+               missing->without_a == 1 ? "has" : "have", a, GN_MISSING_NAME);
     return GERNE_OK;
 }
