@@ -2,13 +2,14 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "data/dataset.h"
+#include "data/images.h"
 #include "debias/missing.h"
 
 typedef struct audit_options {
     const char *y, *a, *split, *split_column;
     int missing;
     bool strict;
-    gn_data_options data; /* for help */
+    gn_data_options data;
 } audit_options;
 
 static const gn_option options[] = {
@@ -93,6 +94,18 @@ static gerne_status apply_gate(gn_cli *cli, const gerne_groups *groups)
     return GERNE_OK;
 }
 
+static gerne_status audit_labels(gn_cli *cli, const char *path, const gerne_label_columns *columns,
+                                 char **out)
+{
+    gerne_labels *labels;
+    GN_TRY(gerne_labels_open(cli->ctx, path, columns, &labels));
+    gerne_status status = gerne_labels_audit(cli->ctx, labels, gn_form(cli), out);
+    if (status == GERNE_OK)
+        status = apply_gate(cli, gerne_labels_groups(labels));
+    gerne_labels_close(labels);
+    return status;
+}
+
 static gerne_status audit_file(gn_cli *cli, const char *path, char **out)
 {
     const audit_options *given = cli->options;
@@ -102,13 +115,19 @@ static gerne_status audit_file(gn_cli *cli, const char *path, char **out)
                                          .split = given->split,
                                          .split_column = given->split_column,
                                          .missing = (gerne_missing)given->missing};
-    gerne_labels *labels;
-    GN_TRY(gerne_labels_open(cli->ctx, path, &columns, &labels));
-    gerne_status status = gerne_labels_audit(cli->ctx, labels, gn_form(cli), out);
-    if (status == GERNE_OK)
-        status = apply_gate(cli, gerne_labels_groups(labels));
-    gerne_labels_close(labels);
-    return status;
+    return audit_labels(cli, path, &columns, out);
+}
+
+/* The list of images, whose columns are named by data.* keys. */
+static gerne_status audit_metadata(gn_cli *cli, const char *path, char **out)
+{
+    const audit_options *given = cli->options;
+    const gerne_label_columns columns = {.size = sizeof columns,
+                                         .y = given->data.y,
+                                         .split = given->split,
+                                         .split_column = given->data.split,
+                                         .missing = (gerne_missing)given->data.missing};
+    return audit_labels(cli, path, &columns, out);
 }
 
 static gerne_status audit_split(gn_cli *cli, const gerne_dataset *dataset, gerne_split split,
@@ -137,6 +156,10 @@ static gerne_status audit_dataset(gn_cli *cli, const char *folder, char **out)
 {
     const audit_options *given = cli->options;
     gerne_dataset *dataset;
+    const char *metadata;
+    GN_TRY(gn_metadata_to_rank(cli->ctx, cli->arena, &given->data, &metadata));
+    if (metadata)
+        return audit_metadata(cli, metadata, out);
     int split = given->split ? gn_choice_index(GN_SPLIT_CHOICES, given->split) : GERNE_TRAIN;
     if (split < 0)
         return gn_fail(cli->ctx, GERNE_EUSAGE, "--split '%s' is not train, val, test or all",

@@ -67,9 +67,9 @@ gerne_status gn_dataset_groups(gerne_ctx *ctx, const gn_dataset *dataset, gn_spl
 }
 
 gerne_status gn_label_table_of(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
-                               const char *y, const char *a, gn_label_table *out)
+                               gn_label_table *out)
 {
-    *out = (gn_label_table){.y = y, .a = a};
+    *out = (gn_label_table){.y = dataset->y_column, .a = dataset->a_column};
     GN_TRY(check_dataset(ctx, dataset));
     GN_TRY(gn_dataset_groups(ctx, dataset, split, &out->groups));
     if (gerne_groups_total(out->groups) == dataset->n)

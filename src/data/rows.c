@@ -140,14 +140,27 @@ static gerne_status finish_labels(gerne_ctx *ctx, gn_labels *labels, bool in_ord
     return in_order ? gn_labels_finish_in_order(ctx, labels) : gn_labels_finish(ctx, labels);
 }
 
+static gerne_status check_gaps(gerne_ctx *ctx, const gn_rows *rows)
+{
+    const char *y = rows->y_name ? rows->y_name : "y", *a = rows->a_name ? rows->a_name : "a";
+    GN_TRY(gn_missing_check(ctx, &rows->missing, NULL, y, a, "data.missing"));
+    if (rows->missing.dropped == rows->n)
+        return gn_fail(ctx, GERNE_EDATA, "no row has both '%s' and '%s'", y, a);
+    return GERNE_OK;
+}
+
+static gerne_status copy_name(gerne_ctx *ctx, gn_arena *arena, const char *name, const char **out)
+{
+    return name ? gn_arena_copy_text(ctx, arena, name, out) : GERNE_OK;
+}
+
 gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
 {
     if (rows->n == 0)
         return gn_fail(ctx, GERNE_EDATA, "there are no samples");
-    GN_TRY(gn_missing_check(ctx, &rows->missing, NULL, rows->y_name, rows->a_name, "data.missing"));
-    if (rows->missing.dropped == rows->n)
-        return gn_fail(ctx, GERNE_EDATA, "no row has both '%s' and '%s'", rows->y_name,
-                       rows->a_name);
+    GN_TRY(check_gaps(ctx, rows));
+    GN_TRY(copy_name(ctx, dataset->arena, rows->has_y ? rows->y_name : NULL, &dataset->y_column));
+    GN_TRY(copy_name(ctx, dataset->arena, rows->has_a ? rows->a_name : NULL, &dataset->a_column));
     GN_TRY(finish_labels(ctx, rows->y, rows->in_order));
     GN_TRY(finish_labels(ctx, rows->a, rows->in_order));
     GN_TRY(copy_names(ctx, dataset->arena, gn_labels_names(rows->y), gn_labels_count(rows->y),

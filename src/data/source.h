@@ -61,7 +61,8 @@ typedef struct gn_rows {
     bool has_a, has_y;
     bool in_order;               /* labels keep the order in which they came */
     gn_missing missing;          /* rows that lack a label: data.missing */
-    const char *y_name, *a_name; /* of the columns; may be set to names that outlive the rows */
+    const char *y_name, *a_name; /* of the columns; may be set to names that outlive the rows, or
+                                    to NULL when labels do not come from columns */
     uint8_t *keep;               /* 0 for such a row */
     size_t capacity_keep;
 } gn_rows;
