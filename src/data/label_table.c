@@ -158,8 +158,8 @@ static gerne_status check_missing(const reader *r, const gn_missing *missing)
 {
     gerne_status status =
         gn_missing_check(r->ctx, missing, r->path, r->out->y, r->out->a, "missing");
-    bool chosen = r->out->ranked && strcmp(r->out->ranking[0].name, r->out->a) == 0;
-    if (status == GERNE_OK || !chosen || !missing->without_a)
+    bool by_ranking = !r->columns->a && gn_csv_column(r->csv, "a") < 0;
+    if (status == GERNE_OK || !by_ranking || !missing->without_a)
         return status;
     return gn_fail_in(r->ctx, status, "column '%s' ranks first", r->out->a);
 }
