@@ -505,7 +505,7 @@ GERNE_API GERNE_CHECKED gerne_status gerne_dataset_audit(gerne_ctx *ctx,
  */
 typedef struct gerne_labels gerne_labels;
 
-/* Rows with an empty class or attribute. */
+/* Rows with an empty class or attribute; NA, NaN and nan are empty, too. */
 typedef enum gerne_missing {
     GERNE_MISSING_ERROR, /* the file is refused */
     GERNE_MISSING_DROP,  /* they are ignored */
@@ -516,8 +516,9 @@ typedef struct gerne_label_columns {
     size_t size;       /* sizeof(gerne_label_columns) */
     const char *y;     /* NULL: "y" */
     const char *a;     /* NULL: "a" where there is one, else the column that predicts y best */
-    const char *split; /* a value of column "split", or "all"; NULL: the training rows, if any */
+    const char *split; /* a value of the split column, or "all"; NULL: the training rows, if any */
     gerne_missing missing;
+    const char *split_column; /* NULL: "split", where there is one */
 } gerne_label_columns;
 
 /* columns may be NULL; path "-" is the standard input. */
@@ -529,8 +530,8 @@ GERNE_API void gerne_labels_close(gerne_labels *labels);
 /* Of the rows that were chosen; borrowed. They are counts: no sampler draws from them. */
 GERNE_API const gerne_groups *gerne_labels_groups(const gerne_labels *labels);
 
-/* As gerne_dataset_audit; with the columns ranked by how well they predict the class if a is NULL
- * and the file has no column "a". */
+/* As gerne_dataset_audit; with the columns ranked by how well they predict the class if a is NULL.
+ * The ranking ignores rows in which a column is empty, for that column. */
 GERNE_API GERNE_CHECKED gerne_status gerne_labels_audit(gerne_ctx *ctx, const gerne_labels *labels,
                                                         gerne_form form, char **out);
 

@@ -77,7 +77,7 @@ class LabelColumns(Structure):
     """gerne_label_columns"""
 
     _fields_ = [("size", c_size_t), ("y", c_char_p), ("a", c_char_p), ("split", c_char_p),
-                ("missing", c_int)]
+                ("missing", c_int), ("split_column", c_char_p)]
 
 
 class PseudoQuality(Structure):

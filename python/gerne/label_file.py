@@ -21,12 +21,14 @@ class _Labels(Handle):
 
 
 def audit_file(path: Union[str, "os.PathLike[str]"], y: str = "y", a: Optional[str] = None, *,
-               split: Optional[str] = None, missing: str = "error", text: bool = False) -> Any:
+               split: Optional[str] = None, missing: str = "error", text: bool = False,
+               split_column: Optional[str] = None) -> Any:
     """How biased the columns y and a of a CSV file are, as `gerne audit FILE.csv` prints it.
 
     Without a, and without a column "a", the other columns are ranked by how well they predict the
-    class, and the first one is audited. split is a value of the column "split" (default: the
-    training rows, if there are any), or "all". missing says what happens to rows with an empty
+    class, and the first one is audited. split is a value of the split column (default: the
+    training rows, if there are any), or "all"; split_column names that column (default: "split",
+    if there is one). missing says what happens to rows with an empty
     class or attribute: "error", "drop" or "group".
 
     >>> import gerne, tempfile
@@ -42,7 +44,8 @@ def audit_file(path: Union[str, "os.PathLike[str]"], y: str = "y", a: Optional[s
     columns = LabelColumns(
         size=ctypes.sizeof(LabelColumns), y=as_text(y, "y"),
         a=None if a is None else as_text(a, "a"),
-        split=None if split is None else as_text(split, "split"), missing=MISSING.index(missing))
+        split=None if split is None else as_text(split, "split"), missing=MISSING.index(missing),
+        split_column=None if split_column is None else as_text(split_column, "split_column"))
     opened = call_handle("labels_open", as_text(path, "path"), ctypes.byref(columns))
     with _Labels(opened) as labels, labels.used() as pointer:
         return call_document("labels_audit", pointer, text=text)

@@ -180,8 +180,7 @@ gerne_status gerne_dataset_audit(gerne_ctx *ctx, const gerne_dataset *dataset, g
     GN_NEEDS(ctx, dataset);
     GN_TRY(gn_take_split(ctx, split, &which));
     GN_TRY(gn_check_form(ctx, form));
-    gerne_status status = gn_label_table_of(ctx, dataset->labels, which, dataset->options.y,
-                                            dataset->options.a, &table);
+    gerne_status status = gn_label_table_of(ctx, dataset->labels, which, &table);
     if (status == GERNE_OK)
         status = gn_give_label_report(ctx, &table, dataset->name, form, out);
     gn_label_table_free(&table);

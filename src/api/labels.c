@@ -22,6 +22,7 @@ static gerne_status take_columns(gerne_ctx *ctx, const gerne_label_columns *give
     *out = (gn_label_columns){.y = columns.y ? columns.y : "y",
                               .a = columns.a,
                               .split = columns.split,
+                              .split_column = columns.split_column,
                               .missing = (int)columns.missing};
     return GERNE_OK;
 }

@@ -2,13 +2,14 @@
 #include "base/file.h"
 #include "cli/client.h"
 #include "data/dataset.h"
+#include "data/images.h"
 #include "debias/missing.h"
 
 typedef struct audit_options {
-    const char *y, *a, *split;
+    const char *y, *a, *split, *split_column;
     int missing;
     bool strict;
-    gn_data_options data; /* for help */
+    gn_data_options data;
 } audit_options;
 
 static const gn_option options[] = {
@@ -19,8 +20,11 @@ static const gn_option options[] = {
          "name of the column with the attribute (default: a; without one, columns of few values "
          "are ranked and the first is audited)"},
     {"split", GN_TEXT, offsetof(audit_options, split),
-     .help = "audit the rows with this value of column 'split', or all (default: train, where the "
-             "data has splits)"},
+     .help = "audit the rows with this value of the split column, or all (default: train, where "
+             "the data has splits)"},
+    {"split-column", GN_TEXT, offsetof(audit_options, split_column),
+     .help = "name of the column with the split, 0/1/2 or train/val/test (default: split, if there "
+             "is one)"},
     {"missing", GN_CHOICE, offsetof(audit_options, missing), .fallback = "error",
      .choices = GN_MISSING_CHOICES, .help = GN_MISSING_HELP},
     {"strict", GN_BOOL, offsetof(audit_options, strict), .fallback = "false",
@@ -39,12 +43,12 @@ static gerne_status setup(gn_cli *cli)
 /* A column without a file is a file forgotten. */
 static gerne_status check_columns_unused(gn_cli *cli)
 {
-    static const char *const keys[] = {"y", "a"};
+    static const char *const keys[] = {"y", "a", "split-column"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (gn_settings_find(&cli->flags, keys[i])) {
             gn_fail(cli->ctx, GERNE_EUSAGE, "--%s names a column, but no file is given", keys[i]);
             gn_hint(cli->ctx, "gerne audit FILE.csv --y COLUMN --a COLUMN; columns of other data "
-                              "are named by --data.y and --data.a");
+                              "are named by --data.y, --data.a and --data.split");
             return GERNE_EUSAGE;
         }
     if (gn_settings_find(&cli->flags, "missing"))
@@ -58,8 +62,9 @@ static gerne_status check_columns_unused(gn_cli *cli)
 /* The argument and the flags of a file become data.* keys, which may not be given twice. */
 static gerne_status take_folder(gn_cli *cli, const char *path)
 {
-    static const char *const keys[] = {"data.dir", "data.y", "data.a", "data.missing"};
-    static const char *const flags[] = {NULL, "y", "a", "missing"};
+    static const char *const keys[] = {"data.dir", "data.y", "data.a", "data.split",
+                                       "data.missing"};
+    static const char *const flags[] = {NULL, "y", "a", "split-column", "missing"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const gn_setting *flag = flags[i] ? gn_settings_find(&cli->flags, flags[i]) : NULL;
         if (flags[i] && !flag)
@@ -89,6 +94,18 @@ static gerne_status apply_gate(gn_cli *cli, const gerne_groups *groups)
     return GERNE_OK;
 }
 
+static gerne_status audit_labels(gn_cli *cli, const char *path, const gerne_label_columns *columns,
+                                 char **out)
+{
+    gerne_labels *labels;
+    GN_TRY(gerne_labels_open(cli->ctx, path, columns, &labels));
+    gerne_status status = gerne_labels_audit(cli->ctx, labels, gn_form(cli), out);
+    if (status == GERNE_OK)
+        status = apply_gate(cli, gerne_labels_groups(labels));
+    gerne_labels_close(labels);
+    return status;
+}
+
 static gerne_status audit_file(gn_cli *cli, const char *path, char **out)
 {
     const audit_options *given = cli->options;
@@ -96,14 +113,21 @@ static gerne_status audit_file(gn_cli *cli, const char *path, char **out)
                                          .y = given->y,
                                          .a = given->a,
                                          .split = given->split,
+                                         .split_column = given->split_column,
                                          .missing = (gerne_missing)given->missing};
-    gerne_labels *labels;
-    GN_TRY(gerne_labels_open(cli->ctx, path, &columns, &labels));
-    gerne_status status = gerne_labels_audit(cli->ctx, labels, gn_form(cli), out);
-    if (status == GERNE_OK)
-        status = apply_gate(cli, gerne_labels_groups(labels));
-    gerne_labels_close(labels);
-    return status;
+    return audit_labels(cli, path, &columns, out);
+}
+
+/* The list of images, whose columns are named by data.* keys. */
+static gerne_status audit_metadata(gn_cli *cli, const char *path, char **out)
+{
+    const audit_options *given = cli->options;
+    const gerne_label_columns columns = {.size = sizeof columns,
+                                         .y = given->data.y,
+                                         .split = given->split,
+                                         .split_column = given->data.split,
+                                         .missing = (gerne_missing)given->data.missing};
+    return audit_labels(cli, path, &columns, out);
 }
 
 static gerne_status audit_split(gn_cli *cli, const gerne_dataset *dataset, gerne_split split,
@@ -132,6 +156,10 @@ static gerne_status audit_dataset(gn_cli *cli, const char *folder, char **out)
 {
     const audit_options *given = cli->options;
     gerne_dataset *dataset;
+    const char *metadata;
+    GN_TRY(gn_metadata_to_rank(cli->ctx, cli->arena, &given->data, &metadata));
+    if (metadata)
+        return audit_metadata(cli, metadata, out);
     int split = given->split ? gn_choice_index(GN_SPLIT_CHOICES, given->split) : GERNE_TRAIN;
     if (split < 0)
         return gn_fail(cli->ctx, GERNE_EUSAGE, "--split '%s' is not train, val, test or all",
@@ -144,14 +172,20 @@ static gerne_status audit_dataset(gn_cli *cli, const char *folder, char **out)
     return status;
 }
 
+static gerne_status refuse_data_keys(gn_cli *cli)
+{
+    gn_fail(cli->ctx, GERNE_EUSAGE, "both a file and data.* keys are given; one of them is enough");
+    gn_hint(cli->ctx, "--y, --a, --split-column and --missing are for a file");
+    return GERNE_EUSAGE;
+}
+
 static gerne_status run(gn_cli *cli)
 {
     const char *argument = cli->argument_count ? cli->arguments[0] : NULL;
     bool keys = gn_has_data_keys(cli), folder = argument && gn_is_directory(argument);
     char *out = NULL;
     if (argument && keys && !folder)
-        return gn_fail(cli->ctx, GERNE_EUSAGE,
-                       "both a file and data.* keys are given; one of them is enough");
+        return refuse_data_keys(cli);
     if (folder)
         GN_TRY(take_folder(cli, argument));
     else if (!argument)

@@ -14,11 +14,19 @@ gerne_status gn_column_find(gn_csv *csv, const char *named, const char *const *u
     return GERNE_OK;
 }
 
+/* Which of the names the column has. */
+static const char *name_of(const gn_csv *csv, const char *const *names, ptrdiff_t column)
+{
+    while (gn_csv_column(csv, *names) != column)
+        names++;
+    return *names;
+}
+
 gerne_status gn_csv_labels_find(gn_csv *csv, const gn_data_options *options,
                                 const char *const *attributes, gn_csv_labels *out)
 {
     static const char *const splits[] = {"split", NULL};
-    *out = (gn_csv_labels){-1, -1, -1};
+    *out = (gn_csv_labels){-1, -1, -1, NULL};
     if (!gn_is_none(options->y)) {
         size_t y;
         GN_TRY(gn_csv_require_flag(csv, options->y ? options->y : "y", "data.y", &y));
@@ -26,6 +34,8 @@ gerne_status gn_csv_labels_find(gn_csv *csv, const gn_data_options *options,
     }
     if (!gn_is_none(options->a))
         GN_TRY(gn_column_find(csv, options->a, attributes, "data.a", &out->a));
+    if (out->a >= 0)
+        out->a_name = options->a ? options->a : name_of(csv, attributes, out->a);
     return gn_column_find(csv, options->split, splits, "data.split", &out->split);
 }
 

@@ -7,6 +7,7 @@
 
 typedef struct gn_csv_labels {
     ptrdiff_t y, a, split; /* -1 when the data has none */
+    const char *a_name;    /* of the options, or one of the usual ones; NULL when there is none */
 } gn_csv_labels;
 
 /* The column that was named, which has to be there, or the first of the usual names (ended by

@@ -46,8 +46,10 @@ typedef struct gn_dataset {
     uint32_t attributes; /* A; 0 when unknown, and a is NULL then */
     const char *const *class_names;
     const char *const *attribute_names;
-    int32_t *y, *a; /* n indices each */
-    uint8_t *split; /* n gn_split values */
+    const char *y_column, *a_column; /* column, array or CelebA attribute that the labels were read
+                                        from; NULL when there is none */
+    int32_t *y, *a;                  /* n indices each */
+    uint8_t *split;                  /* n gn_split values */
     gn_field_kind field;
     size_t height, width; /* of GN_PIXELS */
     float scale[GN_CHANNELS], shift[GN_CHANNELS];

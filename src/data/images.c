@@ -260,12 +260,8 @@ static gerne_status read_layout(gerne_ctx *ctx, gn_collection *collection)
     default:
         break;
     }
-    const char *path = collection->options->file;
-    if (path && collection->options->dir && !gn_path_exists(path))
-        GN_TRY(gn_path_join(ctx, collection->files.arena, collection->directory, path, &path));
-    if (!path)
-        GN_TRY(gn_path_join(ctx, collection->files.arena, collection->directory, "metadata.csv",
-                            &path));
+    const char *path;
+    GN_TRY(gn_metadata_path(ctx, collection->files.arena, collection->options, &path));
     return gn_read_metadata(ctx, collection, path);
 }
 

@@ -28,6 +28,15 @@ typedef struct gn_collection {
 
 GERNE_CHECKED gerne_status gn_read_metadata(gerne_ctx *ctx, gn_collection *collection,
                                             const char *path);
+/* Where the metadata of the images is; dir or file has to be given. */
+GERNE_CHECKED gerne_status gn_metadata_path(gerne_ctx *ctx, gn_arena *arena,
+                                            const gn_data_options *options, const char **out);
+
+/* The metadata of images when the attribute is neither named nor called by one of its usual names:
+ * a CSV whose columns can be ranked. *out is NULL for any other data, and for data whose splits are
+ * not those of the file. */
+GERNE_CHECKED gerne_status gn_metadata_to_rank(gerne_ctx *ctx, gn_arena *arena,
+                                               const gn_data_options *options, const char **out);
 GERNE_CHECKED gerne_status gn_read_celeba(gerne_ctx *ctx, gn_collection *collection);
 GERNE_CHECKED gerne_status gn_read_folders(gerne_ctx *ctx, gn_collection *collection);
 GERNE_CHECKED gerne_status gn_read_dfa(gerne_ctx *ctx, gn_collection *collection);

@@ -67,9 +67,9 @@ gerne_status gn_dataset_groups(gerne_ctx *ctx, const gn_dataset *dataset, gn_spl
 }
 
 gerne_status gn_label_table_of(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
-                               const char *y, const char *a, gn_label_table *out)
+                               gn_label_table *out)
 {
-    *out = (gn_label_table){.y = y, .a = a};
+    *out = (gn_label_table){.y = dataset->y_column, .a = dataset->a_column};
     GN_TRY(check_dataset(ctx, dataset));
     GN_TRY(gn_dataset_groups(ctx, dataset, split, &out->groups));
     if (gerne_groups_total(out->groups) == dataset->n)
@@ -126,6 +126,20 @@ gerne_status gn_label_report_json(gerne_ctx *ctx, const gn_label_report *report,
     return GERNE_OK;
 }
 
+/* Column "a" was audited because of its name; another may be the shortcut. */
+static gerne_status print_stronger(gerne_ctx *ctx, const gn_label_report *report, gn_text *out)
+{
+    const gn_ranked_column *first = report->table->ranking;
+    double audited = report->audit.association.cramers_v_unbiased;
+    if (!report->table->ranked || first->association.cramers_v_unbiased <= audited)
+        return GERNE_OK;
+    return gn_text_add(
+        ctx, out,
+        "Column '%s' predicts the class better (Cramer's V less chance: %.3f against "
+        "%.3f); --a '%s' audits it.\n",
+        first->name, first->association.cramers_v_unbiased, audited, first->name);
+}
+
 static gerne_status print_ranking(gerne_ctx *ctx, const gn_label_table *table, gn_text *out)
 {
     enum { SHOWN = 20, NAME = 28 };
@@ -155,6 +169,7 @@ gerne_status gn_label_report_print(gerne_ctx *ctx, const gn_label_report *report
     GN_TRY(gn_text_add(ctx, &title, "%s%s%s", name, table->split ? ", split " : "",
                        table->split ? table->split : ""));
     GN_TRY(gn_audit_print(ctx, &report->audit, title.bytes, table->y, table->a, out));
+    GN_TRY(print_stronger(ctx, report, out));
     if (!table->all)
         return GERNE_OK;
     return gn_text_add(ctx, out,

@@ -12,11 +12,10 @@
 GERNE_CHECKED gerne_status gn_dataset_groups(gerne_ctx *ctx, const gn_dataset *dataset,
                                              gn_split split, gerne_groups **out);
 
-/* A table of the dataset's groups; y and a are what class and attribute are called, or NULL. Free
- * it with gn_label_table_free, also after a failure. */
+/* A table of the dataset's groups. Free it with gn_label_table_free, also after a failure; the
+ * names of the columns are the dataset's. */
 GERNE_CHECKED gerne_status gn_label_table_of(gerne_ctx *ctx, const gn_dataset *dataset,
-                                             gn_split split, const char *y, const char *a,
-                                             gn_label_table *out);
+                                             gn_split split, gn_label_table *out);
 
 typedef struct gn_label_report {
     const gn_label_table *table; /* lent */

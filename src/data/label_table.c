@@ -17,9 +17,13 @@ typedef struct reader {
     const gn_label_columns *columns;
     gn_csv *csv;
     size_t y;
-    ptrdiff_t a, split; /* -1: none */
-    gn_split wanted;    /* rows of this split are taken, when by_split */
-    bool by_split, by_text;
+    ptrdiff_t a, split;       /* -1: none */
+    gn_split wanted;          /* GN_SPLITS: columns->split is no word for one */
+    bool by_split;            /* rows of the wanted split are taken */
+    bool by_text;             /* rows with the text columns->split, or of the wanted split */
+    size_t columns_with_gaps; /* of the ranking: columns with empty cells, */
+    uint64_t most_gaps;       /* the most in one of them, */
+    const char *widest;       /* and its name */
     gn_label_table *out;
 } reader;
 
@@ -31,46 +35,75 @@ static bool is_taken(const reader *r)
         return true;
     const char *text = gn_csv_cell(r->csv, (size_t)r->split);
     gn_split split;
-    if (r->by_text)
-        return strcmp(text, r->columns->split) == 0;
+    if (r->by_text && strcmp(text, r->columns->split) == 0)
+        return true;
     return gn_parse_split(text, &split) && split == r->wanted;
 }
 
-/* Whether every value of the column is a word for a split, and the wanted one occurs. */
-static gerne_status scan_splits(reader *r, bool *words, bool *occurs)
+/* The first value of the column that is no word for a split (NULL: there is none), and whether the
+ * wanted split occurs. */
+static gerne_status scan_splits(reader *r, const char **other, bool *occurs)
 {
-    *words = true;
+    *other = NULL;
     *occurs = false;
     for (bool more = true;;) {
         GN_TRY(gn_csv_next(r->csv, &more));
         if (!more)
             return GERNE_OK;
         gn_split split;
-        bool word = gn_parse_split(gn_csv_cell(r->csv, (size_t)r->split), &split);
-        *words = *words && word;
+        const char *text = gn_csv_cell(r->csv, (size_t)r->split);
+        bool word = gn_parse_split(text, &split);
+        if (!word && !*other)
+            GN_TRY(gn_arena_copy_text(r->ctx, r->out->arena, text, other));
         *occurs = *occurs || (word && split == r->wanted);
     }
 }
 
+/* No training rows were found and no others asked for: a column that the user named has to make
+ * sense, one that is only called "split" may mean something else. */
+static gerne_status take_all_rows(reader *r, const char *other)
+{
+    const char *column = gn_csv_name(r->csv, (size_t)r->split);
+    if (other && r->columns->split_column) {
+        gn_fail(r->ctx, GERNE_EDATA,
+                "%s, column '%s': '%s' is not a split (0/1/2 or train/val/test)", r->path, column,
+                other);
+        gn_hint(r->ctx, "--split VALUE audits the rows with one value, --split all every row");
+        return GERNE_EDATA;
+    }
+    if (other)
+        gn_log(r->ctx, GERNE_LOG_WARNING,
+               "column '%s' is ignored and all rows are audited together: '%s' is not a split "
+               "(0/1/2 or train/val/test); --split VALUE selects rows, --split-column another "
+               "column",
+               column, other);
+    else
+        gn_log(r->ctx, GERNE_LOG_INFO,
+               "column '%s' has no training rows: all rows are audited together; --split VALUE "
+               "selects some",
+               column);
+    return GERNE_OK;
+}
+
 static gerne_status choose_rows(reader *r)
 {
-    const char *asked = r->columns->split;
+    const char *asked = r->columns->split, *named = r->columns->split_column;
+    bool all = asked && strcmp(asked, "all") == 0, occurs;
+    const char *other;
     size_t column;
-    if (asked && strcmp(asked, "all") == 0)
+    if (named || (asked && !all))
+        GN_TRY(gn_csv_require_flag(r->csv, named ? named : "split", "split-column", &column));
+    r->split = gn_csv_column(r->csv, named ? named : "split");
+    if (r->split < 0 || all)
         return GERNE_OK;
-    if (asked)
-        GN_TRY(gn_csv_require(r->csv, "split", &column));
-    r->split = gn_csv_column(r->csv, "split");
-    if (r->split < 0)
-        return GERNE_OK;
-    bool words, occurs;
     r->wanted = GN_TRAIN;
-    bool known = !asked || gn_parse_split(asked, &r->wanted);
-    GN_TRY(scan_splits(r, &words, &occurs));
-    r->by_split = known && words && occurs;
+    if (asked && !gn_parse_split(asked, &r->wanted))
+        r->wanted = GN_SPLITS;
+    GN_TRY(scan_splits(r, &other, &occurs));
+    r->by_split = !other && occurs;
     r->by_text = asked && !r->by_split;
-    r->out->split = r->by_split ? gn_split_name(r->wanted) : r->by_text ? asked : NULL;
-    return GERNE_OK;
+    r->out->split = r->by_split ? gn_split_name(r->wanted) : asked;
+    return r->out->split ? GERNE_OK : take_all_rows(r, other);
 }
 
 /* ---- counting ---- */
@@ -120,16 +153,25 @@ static gerne_status count_rows(reader *r, bool all, gn_missing *missing, gn_tall
     return GERNE_OK;
 }
 
+/* A failure says where the name of the column comes from, if not from the user. */
+static gerne_status check_missing(const reader *r, const gn_missing *missing)
+{
+    gerne_status status =
+        gn_missing_check(r->ctx, missing, r->path, r->out->y, r->out->a, "missing");
+    bool by_ranking = !r->columns->a && gn_csv_column(r->csv, "a") < 0;
+    if (status == GERNE_OK || !by_ranking || !missing->without_a)
+        return status;
+    return gn_fail_in(r->ctx, status, "column '%s' ranks first", r->out->a);
+}
+
 static gerne_status find_groups(reader *r, bool all, gerne_groups **out)
 {
     GN_LOCAL(gn_tally) tally = {0};
     gn_missing missing = {.rule = r->columns->missing};
-    if (!r->columns->a && missing.rule == GN_MISSING_ERROR)
-        missing.rule = GN_MISSING_GROUP; /* nobody named the column: what it lacks is a finding */
     GN_TRY(gn_tally_start(r->ctx, LABEL_LIMIT, &tally));
     GN_TRY(count_rows(r, all, &missing, &tally));
     if (!all)
-        GN_TRY(gn_missing_check(r->ctx, &missing, r->path, r->out->y, r->out->a, "missing"));
+        GN_TRY(check_missing(r, &missing));
     GN_TRY(check_classes(r, &tally));
     return gn_tally_finish(r->ctx, &tally, out);
 }
@@ -139,16 +181,23 @@ static gerne_status find_groups(reader *r, bool all, gerne_groups **out)
 typedef struct candidate {
     size_t column;
     gn_tally tally;
-    bool many; /* values; no candidate any more */
+    uint64_t ignored; /* rows without a value */
+    bool many;        /* values; no candidate any more */
 } candidate;
 
-/* A missing value is a value here: that it is missing may give the class away. */
+/* Only --missing group makes a value of what is missing: the ranking and the audit below it count
+ * the same rows. */
 static gerne_status count_candidate(reader *r, candidate *c)
 {
     const char *text = gn_csv_cell(r->csv, c->column);
     uint32_t y, a;
+    bool missing = gn_is_missing(text);
+    if (missing && r->columns->missing != GN_MISSING_GROUP) {
+        c->ignored++;
+        return GERNE_OK;
+    }
     GN_TRY(gn_labels_add(r->ctx, c->tally.y, gn_csv_cell(r->csv, r->y), &y));
-    gerne_status status = gn_labels_add(r->ctx, c->tally.a, text[0] ? text : GN_MISSING_NAME, &a);
+    gerne_status status = gn_labels_add(r->ctx, c->tally.a, missing ? GN_MISSING_NAME : text, &a);
     c->many = status == GERNE_EDATA || gn_labels_count(c->tally.a) > GN_FEW_VALUES;
     if (c->many) {
         gn_tally_free(&c->tally);
@@ -164,7 +213,7 @@ static gerne_status count_candidates(reader *r, candidate *list, size_t count)
         GN_TRY(gn_csv_next(r->csv, &more));
         if (!more)
             return GERNE_OK;
-        if (!is_taken(r) || !gn_csv_cell(r->csv, r->y)[0])
+        if (!is_taken(r) || gn_is_missing(gn_csv_cell(r->csv, r->y)))
             continue;
         for (size_t i = 0; i < count; i++)
             if (!list[i].many)
@@ -184,7 +233,23 @@ static gerne_status rank_candidate(reader *r, candidate *c)
     next->values = groups->attributes;
     GN_TRY(gn_arena_copy_text(r->ctx, r->out->arena, gn_csv_name(r->csv, c->column), &next->name));
     r->out->ranked++;
+    r->columns_with_gaps += c->ignored > 0;
+    if (c->ignored > r->most_gaps) {
+        r->most_gaps = c->ignored;
+        r->widest = next->name;
+    }
     return GERNE_OK;
+}
+
+static void log_gaps(const reader *r)
+{
+    if (r->columns_with_gaps)
+        gn_log(
+            r->ctx, GERNE_LOG_INFO,
+            "the ranking ignores rows in which a column is empty, for that column: %zu column%s, "
+            "most rows in '%s' (%llu)",
+            r->columns_with_gaps, r->columns_with_gaps == 1 ? "" : "s", r->widest,
+            (unsigned long long)r->most_gaps);
 }
 
 static int by_association(const void *left, const void *right)
@@ -201,6 +266,7 @@ static gerne_status rank_all(reader *r, candidate *list, size_t count)
     GN_TRY(count_candidates(r, list, count));
     for (size_t i = 0; i < count; i++)
         GN_TRY(rank_candidate(r, &list[i]));
+    log_gaps(r);
     if (r->out->ranked)
         qsort(r->out->ranking, r->out->ranked, sizeof *r->out->ranking, by_association);
     return GERNE_OK;
@@ -214,8 +280,7 @@ static gerne_status rank_columns(reader *r)
         gn_arena_alloc(r->ctx, r->out->arena, columns, sizeof *r->out->ranking, &r->out->ranking));
     GN_TRY(gn_alloc(r->ctx, columns, sizeof *list, "columns", &list));
     for (size_t i = 0; i < columns; i++)
-        if (i != r->y && (ptrdiff_t)i != gn_csv_column(r->csv, "split") &&
-            gn_csv_name(r->csv, i)[0])
+        if (i != r->y && (ptrdiff_t)i != r->split && gn_csv_name(r->csv, i)[0])
             list[count++].column = i;
     gerne_status status = rank_all(r, list, count);
     for (size_t i = 0; i < count; i++)

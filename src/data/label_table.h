@@ -12,9 +12,10 @@ enum { GN_FEW_VALUES = 50 }; /* more are measurements or names, not a shortcut t
 typedef struct gn_label_columns {
     const char *y;
     const char *a;     /* NULL: column "a", else the column that predicts the class best */
-    const char *split; /* a value of column "split", or "all"; NULL: the training rows, where the
+    const char *split; /* a value of the split column, or "all"; NULL: the training rows, where the
                           column has 0/1/2 or words for the splits */
-    int missing;       /* a gn_missing_rule */
+    const char *split_column; /* NULL: column "split", if there is one */
+    int missing;              /* a gn_missing_rule */
 } gn_label_columns;
 
 typedef struct gn_ranked_column {

@@ -115,13 +115,33 @@ static void split_path(const char *path, path_parts *parts)
     }
 }
 
+/* A column that was named would be ignored: the user means another folder, or forgot a CSV. */
+static gerne_status refuse_columns(gerne_ctx *ctx, const gn_collection *collection)
+{
+    const gn_data_options *o = collection->options;
+    const char *const columns[] = {o->y, o->a, o->split, o->filename_column};
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0] && !o->columns_of_run; i++)
+        if (columns[i] && !gn_is_none(columns[i])) {
+            gn_fail(ctx, GERNE_EUSAGE,
+                    "'%s' has no column '%s': labels are read from the paths of its images",
+                    collection->directory, columns[i]);
+            gn_hint(ctx, "folder layouts have no columns; those of a CSV beside the images need "
+                         "metadata.csv or --data.file");
+            return GERNE_EUSAGE;
+        }
+    return GERNE_OK;
+}
+
 /* has_y and has_a say what the paths tell; data.y and data.a may be none all the same. */
 static gerne_status open_rows(gerne_ctx *ctx, gn_collection *collection, bool has_y, bool has_a)
 {
     const gn_data_options *options = collection->options;
+    GN_TRY(refuse_columns(ctx, collection));
     GN_TRY(gn_rows_open(ctx, options, has_y && !gn_is_none(options->y),
                         has_a && !gn_is_none(options->a), &collection->rows));
     collection->has_rows = true;
+    collection->rows.y_name = collection->rows.a_name = NULL;
+    collection->rows.missing.only_empty = true;
     return GERNE_OK;
 }
 

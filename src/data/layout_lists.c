@@ -8,6 +8,8 @@
 
 /* ---- metadata.csv ---- */
 
+static const char *const attributes[] = {"a", "place", NULL};
+
 typedef struct metadata_columns {
     size_t file;
     gn_csv_labels labels;
@@ -17,7 +19,6 @@ static gerne_status find_columns(gerne_ctx *ctx, gn_csv *csv, const gn_data_opti
                                  const char *path, metadata_columns *columns)
 {
     static const char *const files[] = {"filename", "img_filename", "image", "file", "path", NULL};
-    static const char *const attributes[] = {"a", "place", NULL};
     static const char key[] = "data.filename_column";
     ptrdiff_t file;
     GN_TRY(gn_column_find(csv, options->filename_column, files, key, &file));
@@ -52,10 +53,7 @@ static gerne_status read_rows(gerne_ctx *ctx, gn_csv *csv, gn_collection *collec
     GN_TRY(gn_rows_open(ctx, collection->options, columns.labels.y >= 0, columns.labels.a >= 0,
                         &collection->rows));
     collection->has_rows = true;
-    if (columns.labels.a >= 0)
-        GN_TRY(gn_arena_copy_text(ctx, collection->files.arena,
-                                  gn_csv_name(csv, (size_t)columns.labels.a),
-                                  &collection->rows.a_name));
+    collection->rows.a_name = columns.labels.a_name;
     for (;;) {
         bool more;
         GN_TRY(gn_csv_next(csv, &more));
@@ -71,6 +69,38 @@ gerne_status gn_read_metadata(gerne_ctx *ctx, gn_collection *collection, const c
     GN_TRY(gn_arena_copy_text(ctx, collection->files.arena, path, &collection->files.listing));
     GN_TRY(gn_csv_open(ctx, path, NULL, &csv));
     return read_rows(ctx, csv, collection);
+}
+
+gerne_status gn_metadata_path(gerne_ctx *ctx, gn_arena *arena, const gn_data_options *options,
+                              const char **out)
+{
+    const char *file = options->file ? options->file : "metadata.csv";
+    *out = file;
+    if (options->dir && (!options->file || !gn_path_exists(file)))
+        return gn_path_join(ctx, arena, options->dir, file, out);
+    return GERNE_OK;
+}
+
+gerne_status gn_metadata_to_rank(gerne_ctx *ctx, gn_arena *arena, const gn_data_options *options,
+                                 const char **out)
+{
+    bool listed = options->format == GN_DATA_IMAGES && (options->dir || options->file) &&
+                  (options->layout == GN_LAYOUT_AUTO || options->layout == GN_LAYOUT_METADATA);
+    bool own_splits = !options->val && options->train_on == GN_TRAIN_ON_TRAIN;
+    const char *path;
+    *out = NULL;
+    if (!listed || !own_splits || options->a)
+        return GERNE_OK;
+    GN_TRY(gn_metadata_path(ctx, arena, options, &path));
+    if (!gn_path_exists(path))
+        return GERNE_OK;
+    GN_LOCAL(gn_csv) *csv = NULL;
+    ptrdiff_t a;
+    GN_TRY(gn_csv_open(ctx, path, NULL, &csv));
+    GN_TRY(gn_column_find(csv, NULL, attributes, "data.a", &a));
+    if (a < 0)
+        *out = path;
+    return GERNE_OK;
 }
 
 /* ---- CelebA ---- */
@@ -150,6 +180,7 @@ static gerne_status read_flag(gerne_ctx *ctx, const field_reader *reader, size_t
 typedef struct celeba_lists {
     field_reader attributes, partition;
     size_t y, a;
+    const char *y_name, *a_name;
     bool has_y, has_a;
 } celeba_lists;
 
@@ -162,12 +193,12 @@ static gerne_status read_names(gerne_ctx *ctx, celeba_lists *lists, const gn_dat
         GN_TRY(next_line(ctx, &lists->attributes, &more));
     lists->has_y = !gn_is_none(options->y);
     lists->has_a = !gn_is_none(options->a);
+    lists->y_name = options->y ? options->y : "Blond_Hair";
+    lists->a_name = options->a ? options->a : "Male";
     if (lists->has_y)
-        GN_TRY(find_attribute(ctx, &lists->attributes, options->y ? options->y : "Blond_Hair",
-                              "data.y", &lists->y));
+        GN_TRY(find_attribute(ctx, &lists->attributes, lists->y_name, "data.y", &lists->y));
     if (lists->has_a)
-        GN_TRY(find_attribute(ctx, &lists->attributes, options->a ? options->a : "Male", "data.a",
-                              &lists->a));
+        GN_TRY(find_attribute(ctx, &lists->attributes, lists->a_name, "data.a", &lists->a));
     return GERNE_OK;
 }
 
@@ -219,6 +250,8 @@ static gerne_status read_people(gerne_ctx *ctx, gn_collection *collection, celeb
     GN_TRY(read_names(ctx, lists, collection->options));
     GN_TRY(gn_rows_open(ctx, collection->options, lists->has_y, lists->has_a, &collection->rows));
     collection->has_rows = true;
+    collection->rows.y_name = lists->y_name;
+    collection->rows.a_name = lists->a_name;
     for (;;) {
         bool more;
         GN_TRY(next_line(ctx, &lists->attributes, &more));

@@ -86,6 +86,8 @@ typedef struct gn_data_options {
     /* Of other sections, set by whoever opens the data: the tokenizer of texts (model.vocab) and
      * the folder for their tokens (cache); NULL: none. */
     const char *vocab, *cache;
+    bool columns_of_run;        /* columns are those of a run's own data, whose place these take:
+                                   a layout without columns ignores them */
     const gerne_arrays *arrays; /* samples of the caller, instead of files; NULL: none. Lent */
 } gn_data_options;
 

@@ -1,6 +1,7 @@
 /* rows.c - labels of a dataset, read row by row or allocated whole; splits and folds. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/rng.h"
 #include "data/source.h"
@@ -22,16 +23,28 @@ bool gn_is_none(const char *text)
     return text && strcmp(text, "none") == 0;
 }
 
+/* The length of a number up to ".0", which pandas writes where a column of integers has gaps; of
+ * any other text the whole. */
+static size_t length_before_zeros(const char *text)
+{
+    size_t digits = strspn(text, "0123456789"), length = strlen(text);
+    bool zeros = digits && text[digits] == '.' && text[digits + 1] &&
+                 digits + 1 + strspn(text + digits + 1, "0") == length;
+    return zeros ? digits : length;
+}
+
 bool gn_parse_split(const char *text, gn_split *out)
 {
     static const struct {
         const char *text;
         gn_split split;
-    } words[] = {{"0", GN_TRAIN}, {"train", GN_TRAIN}, {"training", GN_TRAIN}, {"1", GN_VAL},
-                 {"val", GN_VAL}, {"valid", GN_VAL},   {"validation", GN_VAL}, {"dev", GN_VAL},
-                 {"2", GN_TEST},  {"test", GN_TEST},   {"testing", GN_TEST}};
+    } words[] = {{"0", GN_TRAIN},        {"train", GN_TRAIN}, {"training", GN_TRAIN},
+                 {"1", GN_VAL},          {"val", GN_VAL},     {"valid", GN_VAL},
+                 {"validation", GN_VAL}, {"dev", GN_VAL},     {"eval", GN_VAL},
+                 {"2", GN_TEST},         {"test", GN_TEST},   {"testing", GN_TEST}};
+    size_t length = length_before_zeros(text);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(text, words[i].text) == 0) {
+        if (strlen(words[i].text) == length && strncasecmp(text, words[i].text, length) == 0) {
             *out = words[i].split;
             return true;
         }
@@ -127,14 +140,27 @@ static gerne_status finish_labels(gerne_ctx *ctx, gn_labels *labels, bool in_ord
     return in_order ? gn_labels_finish_in_order(ctx, labels) : gn_labels_finish(ctx, labels);
 }
 
+static gerne_status check_gaps(gerne_ctx *ctx, const gn_rows *rows)
+{
+    const char *y = rows->y_name ? rows->y_name : "y", *a = rows->a_name ? rows->a_name : "a";
+    GN_TRY(gn_missing_check(ctx, &rows->missing, NULL, y, a, "data.missing"));
+    if (rows->missing.dropped == rows->n)
+        return gn_fail(ctx, GERNE_EDATA, "no row has both '%s' and '%s'", y, a);
+    return GERNE_OK;
+}
+
+static gerne_status copy_name(gerne_ctx *ctx, gn_arena *arena, const char *name, const char **out)
+{
+    return name ? gn_arena_copy_text(ctx, arena, name, out) : GERNE_OK;
+}
+
 gerne_status gn_rows_finish(gerne_ctx *ctx, gn_rows *rows, gn_dataset *dataset)
 {
     if (rows->n == 0)
         return gn_fail(ctx, GERNE_EDATA, "there are no samples");
-    GN_TRY(gn_missing_check(ctx, &rows->missing, NULL, rows->y_name, rows->a_name, "data.missing"));
-    if (rows->missing.dropped == rows->n)
-        return gn_fail(ctx, GERNE_EDATA, "no row has both '%s' and '%s'", rows->y_name,
-                       rows->a_name);
+    GN_TRY(check_gaps(ctx, rows));
+    GN_TRY(copy_name(ctx, dataset->arena, rows->has_y ? rows->y_name : NULL, &dataset->y_column));
+    GN_TRY(copy_name(ctx, dataset->arena, rows->has_a ? rows->a_name : NULL, &dataset->a_column));
     GN_TRY(finish_labels(ctx, rows->y, rows->in_order));
     GN_TRY(finish_labels(ctx, rows->a, rows->in_order));
     GN_TRY(copy_names(ctx, dataset->arena, gn_labels_names(rows->y), gn_labels_count(rows->y),

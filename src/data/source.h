@@ -61,7 +61,8 @@ typedef struct gn_rows {
     bool has_a, has_y;
     bool in_order;               /* labels keep the order in which they came */
     gn_missing missing;          /* rows that lack a label: data.missing */
-    const char *y_name, *a_name; /* of the columns; may be set to names that outlive the rows */
+    const char *y_name, *a_name; /* of the columns; may be set to names that outlive the rows, or
+                                    to NULL when labels do not come from columns */
     uint8_t *keep;               /* 0 for such a row */
     size_t capacity_keep;
 } gn_rows;
@@ -81,7 +82,8 @@ GN_LOCAL_STRUCT(gn_rows, gn_rows_close)
 /* True for the word "none", which stands for labels that are not there. */
 bool gn_is_none(const char *text);
 
-/* "0", "train", "1", "val", "valid", "validation", "dev", "2", "test": false for other texts. */
+/* "0", "train", "training", "1", "val", "valid", "validation", "dev", "eval", "2", "test",
+ * "testing", in any case, the numbers also as "0.0": false for other texts. */
 bool gn_parse_split(const char *text, gn_split *out);
 
 /* ---- generated labels ---- */

@@ -25,21 +25,25 @@ typedef struct text_reader {
     uint32_t *origin; /* sample -> row of the file */
     size_t origin_capacity, row, text_count;
     ptrdiff_t texts[GN_TEXTS_MAX], y, a, split, identities[IDENTITIES];
-    gn_terms *terms; /* make the attribute; or NULL */
-    bool on_second;  /* of a pair, alone */
+    const char *y_name, *a_name; /* NULL: the label is made of something else */
+    gn_terms *terms;             /* make the attribute; or NULL */
+    bool on_second;              /* of a pair, alone */
 } text_reader;
 
 /* ---- columns ---- */
 
 /* The named column, or the first of the usual names that is there (NULL ends them). */
 static gerne_status find_column(text_reader *r, const char *named, const char *const *usual,
-                                const char *flag, ptrdiff_t *out)
+                                const char *flag, ptrdiff_t *out, const char **name)
 {
     *out = -1;
+    *name = named;
     if (named)
         return gn_record_file_require(r->table, named, flag, out);
-    for (; *usual && *out < 0; usual++)
+    for (; *usual && *out < 0; usual++) {
         GN_TRY(gn_record_file_column(r->table, *usual, out));
+        *name = *out >= 0 ? *usual : NULL;
+    }
     return GERNE_OK;
 }
 
@@ -103,7 +107,7 @@ static gerne_status find_attribute(text_reader *r)
         return gn_terms_open(r->ctx, o->a_words, &r->terms);
     if (gn_is_none(o->a))
         return GERNE_OK;
-    GN_TRY(find_column(r, o->a, nli ? negated : usual, "data.a", &r->a));
+    GN_TRY(find_column(r, o->a, nli ? negated : usual, "data.a", &r->a, &r->a_name));
     if (r->a >= 0 || !nli)
         return GERNE_OK;
     r->on_second = true;
@@ -116,12 +120,13 @@ static gerne_status find_columns(text_reader *r)
     const gn_data_options *o = r->options;
     r->y = r->a = r->split = -1;
     GN_TRY(find_texts(r));
-    GN_TRY(find_column(r, o->split, splits, "data.split", &r->split));
+    const char *split_name;
+    GN_TRY(find_column(r, o->split, splits, "data.split", &r->split, &split_name));
     if (is_civil(r->preset))
         return find_identities(r);
-    const char *y = r->preset == GN_PRESET_MULTINLI ? "gold_label" : "y";
+    r->y_name = o->y ? o->y : r->preset == GN_PRESET_MULTINLI ? "gold_label" : "y";
     if (!gn_is_none(o->y))
-        GN_TRY(gn_record_file_require(r->table, o->y ? o->y : y, "data.y", &r->y));
+        GN_TRY(gn_record_file_require(r->table, r->y_name, "data.y", &r->y));
     return find_attribute(r);
 }
 
@@ -251,6 +256,8 @@ static gerne_status read_all(text_reader *r, gn_dataset *dataset)
     GN_TRY(gn_record_file_open(r->ctx, r->options->file, &r->table));
     GN_TRY(find_columns(r));
     GN_TRY(gn_rows_open(r->ctx, r->options, r->y >= 0, civil || r->a >= 0 || r->terms, &r->rows));
+    r->rows.y_name = r->y_name;
+    r->rows.a_name = r->a_name;
     if (civil)
         GN_TRY(name_groups(r));
     GN_TRY(read_rows(r));

@@ -3,9 +3,17 @@
 #include <stdio.h>
 #include <string.h>
 
+bool gn_is_missing(const char *text)
+{
+    return !*text || strcmp(text, "NA") == 0 || strcmp(text, "NaN") == 0 ||
+           strcmp(text, "nan") == 0;
+}
+
 bool gn_missing_take(gn_missing *missing, const char *y, const char **a)
 {
-    bool no_y = y && !*y, no_a = *a && !**a;
+    bool words = !missing->only_empty;
+    bool no_y = y && (words ? gn_is_missing(y) : !*y);
+    bool no_a = *a && (words ? gn_is_missing(*a) : !**a);
     missing->rows++;
     missing->without_y += no_y;
     missing->without_a += no_a;
@@ -57,10 +65,12 @@ gerne_status gn_missing_check(gerne_ctx *ctx, const gn_missing *missing, const c
         return status;
     }
     if (missing->dropped)
-        gn_warn(ctx, "%s of %s rows are ignored: their class or attribute is missing",
-                show(missing->dropped).text, show(missing->rows).text);
+        gn_warn(ctx, "%s of %s rows %s ignored: %s class or attribute is missing",
+                show(missing->dropped).text, show(missing->rows).text,
+                missing->dropped == 1 ? "is" : "are", missing->dropped == 1 ? "its" : "their");
     else if (missing->without_a)
-        gn_log(ctx, GERNE_LOG_INFO, "%s of %s rows have no '%s': they are the group '%s'",
-               show(missing->without_a).text, show(missing->rows).text, a, GN_MISSING_NAME);
+        gn_log(ctx, GERNE_LOG_INFO, "%s of %s rows %s no '%s': the group '%s'",
+               show(missing->without_a).text, show(missing->rows).text,
+               missing->without_a == 1 ? "has" : "have", a, GN_MISSING_NAME);
     return GERNE_OK;
 }

@@ -148,6 +148,15 @@ static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run
     return gn_config_apply(ctx, config, &kept);
 }
 
+static bool any_column_in(const gn_settings *flags)
+{
+    static const char *const columns[] = {"data.y", "data.a", "data.split", "data.filename_column"};
+    for (size_t i = 0; i < COUNT(columns); i++)
+        if (gn_settings_find(flags, columns[i]) && !says(flags, columns[i], "none"))
+            return true;
+    return false;
+}
+
 gerne_status gn_trained_options_resolve(gerne_ctx *ctx, gn_config *config, const char *path,
                                         const gn_settings *flags, gn_trained_options *options)
 {
@@ -156,6 +165,7 @@ gerne_status gn_trained_options_resolve(gerne_ctx *ctx, gn_config *config, const
         GN_TRY(apply_run(ctx, config, path, flags, options));
     GN_TRY(gn_config_apply(ctx, config, flags));
     GN_TRY(gn_config_complete(ctx, config));
+    options->data.columns_of_run = is_run && !any_column_in(flags);
     options->own_data = is_run && !any_in(flags, "data.");
     options->has_data = is_run || any_in(flags, "data.");
     for (size_t k = 0; k < COUNT(model_keys) && !options->model_flag; k++)

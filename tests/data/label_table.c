@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "data/label_table.h"
+#include "data/source.h"
 #include "debias/groups.h"
 
 /* On the training rows, place follows the class but for one; shape does not; id is unique; the
@@ -51,6 +52,55 @@ static void test_ranking(void **state)
     gerne_ctx_close(ctx);
 }
 
+/* An empty cell of a candidate is ignored for that candidate alone, or is a value of a group. */
+static void test_gaps_of_candidates(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    char *dir = test_directory(), path[5000];
+    snprintf(path, sizeof path, "%s/labels.csv", dir);
+    test_write_text(ctx, path, "y,part,place\n0,0,p\n0,0,p\n0,0,\n1,0,q\n1,0,q\n1,2,q\n");
+    gn_label_table table;
+    gn_label_columns columns = {.y = "y", .split_column = "part"};
+    assert_fails(ctx, GERNE_EDATA, "1 of 5 rows has no 'place'",
+                 gn_label_table_read(ctx, path, &columns, &table));
+    assert_int_equal(table.ranked, 1); /* not the split */
+    assert_int_equal(table.ranking[0].values, 2);
+    gn_label_table_free(&table);
+    columns.missing = GN_MISSING_DROP;
+    assert_ok(ctx, gn_label_table_read(ctx, path, &columns, &table));
+    assert_int_equal(table.groups->total, 4);
+    assert_int_equal(table.ranking[0].values, table.groups->attributes);
+    gn_label_table_free(&table);
+    columns.missing = GN_MISSING_GROUP;
+    assert_ok(ctx, gn_label_table_read(ctx, path, &columns, &table));
+    assert_int_equal(table.groups->total, 5);
+    assert_int_equal(table.ranking[0].values, 3);
+    gn_label_table_free(&table);
+    test_remove_directory(dir);
+    gerne_ctx_close(ctx);
+}
+
+static void test_words_for_splits(void **state)
+{
+    (void)state;
+    static const char *const words[GN_SPLITS][8] = {
+        {"0", "0.0", "0.00", "train", "Training", "TRAIN"},
+        {"1", "1.0", "val", "Valid", "VALIDATION", "dev", "Eval"},
+        {"2", "2.0", "test", "Testing", "TEST"},
+    };
+    static const char *const others[] = {"",   "3",    "0.5",  "0.",     "0.0.0",  "00",
+                                         ".0", "-0.0", "trai", "trains", "train.0"};
+    gn_split split;
+    for (int s = 0; s < GN_SPLITS; s++)
+        for (int i = 0; i < 8 && words[s][i]; i++) {
+            assert_true(gn_parse_split(words[s][i], &split));
+            assert_int_equal(split, s);
+        }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(gn_parse_split(others[i], &split));
+}
+
 static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
@@ -77,6 +127,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranking),
+        cmocka_unit_test(test_gaps_of_candidates),
+        cmocka_unit_test(test_words_for_splits),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
