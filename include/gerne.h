@@ -505,7 +505,7 @@ GERNE_API GERNE_CHECKED gerne_status gerne_dataset_audit(gerne_ctx *ctx,
  */
 typedef struct gerne_labels gerne_labels;
 
-/* Rows with an empty class or attribute; NA, NaN and nan are empty, too. */
+/* Rows with an empty class or attribute. */
 typedef enum gerne_missing {
     GERNE_MISSING_ERROR, /* the file is refused */
     GERNE_MISSING_DROP,  /* they are ignored */

@@ -191,13 +191,12 @@ static gerne_status count_candidate(reader *r, candidate *c)
 {
     const char *text = gn_csv_cell(r->csv, c->column);
     uint32_t y, a;
-    bool missing = gn_is_missing(text);
-    if (missing && r->columns->missing != GN_MISSING_GROUP) {
+    if (!text[0] && r->columns->missing != GN_MISSING_GROUP) {
         c->ignored++;
         return GERNE_OK;
     }
     GN_TRY(gn_labels_add(r->ctx, c->tally.y, gn_csv_cell(r->csv, r->y), &y));
-    gerne_status status = gn_labels_add(r->ctx, c->tally.a, missing ? GN_MISSING_NAME : text, &a);
+    gerne_status status = gn_labels_add(r->ctx, c->tally.a, text[0] ? text : GN_MISSING_NAME, &a);
     c->many = status == GERNE_EDATA || gn_labels_count(c->tally.a) > GN_FEW_VALUES;
     if (c->many) {
         gn_tally_free(&c->tally);
@@ -213,7 +212,7 @@ static gerne_status count_candidates(reader *r, candidate *list, size_t count)
         GN_TRY(gn_csv_next(r->csv, &more));
         if (!more)
             return GERNE_OK;
-        if (!is_taken(r) || gn_is_missing(gn_csv_cell(r->csv, r->y)))
+        if (!is_taken(r) || !gn_csv_cell(r->csv, r->y)[0])
             continue;
         for (size_t i = 0; i < count; i++)
             if (!list[i].many)

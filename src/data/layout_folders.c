@@ -141,7 +141,6 @@ static gerne_status open_rows(gerne_ctx *ctx, gn_collection *collection, bool ha
                         has_a && !gn_is_none(options->a), &collection->rows));
     collection->has_rows = true;
     collection->rows.y_name = collection->rows.a_name = NULL;
-    collection->rows.missing.only_empty = true;
     return GERNE_OK;
 }
 

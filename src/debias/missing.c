@@ -3,17 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-bool gn_is_missing(const char *text)
-{
-    return !*text || strcmp(text, "NA") == 0 || strcmp(text, "NaN") == 0 ||
-           strcmp(text, "nan") == 0;
-}
-
 bool gn_missing_take(gn_missing *missing, const char *y, const char **a)
 {
-    bool words = !missing->only_empty;
-    bool no_y = y && (words ? gn_is_missing(y) : !*y);
-    bool no_a = *a && (words ? gn_is_missing(*a) : !**a);
+    bool no_y = y && !*y, no_a = *a && !**a;
     missing->rows++;
     missing->without_y += no_y;
     missing->without_a += no_a;

@@ -1,7 +1,6 @@
 /* missing.h - rows without a class or an attribute: an error, dropped, or a group of their own.
  *
- * A label is missing when its cell is empty, or exactly NA, NaN or nan, as R and pandas write it.
- * Every reader of labels shows its rows to
+ * A label is missing when its cell is empty. Every reader of labels shows its rows to
  * gn_missing_take and asks gn_missing_check after the last one, so that an error tells how many
  * there are.
  */
@@ -14,8 +13,8 @@
  * learnt or judged. */
 #define GN_MISSING_CHOICES "error|drop|group"
 #define GN_MISSING_HELP                                                                            \
-    "rows with an empty class or attribute (also NA, NaN, nan): error refuses the file, drop "     \
-    "ignores them, group makes the missing attribute a group of its own"
+    "rows with an empty class or attribute: error refuses the file, drop ignores them, group "     \
+    "makes the missing attribute a group of its own"
 typedef enum gn_missing_rule {
     GN_MISSING_ERROR,
     GN_MISSING_DROP,
@@ -26,12 +25,8 @@ typedef enum gn_missing_rule {
 
 typedef struct gn_missing {
     int rule;
-    bool only_empty; /* labels are names of folders, and NA is a name like any other */
     uint64_t rows, dropped, without_y, without_a;
 } gn_missing;
-
-/* Whether a cell holds no label. */
-bool gn_is_missing(const char *text);
 
 /* Counts a row with these labels (NULL: there is no such column) and tells whether to use it; *a
  * becomes GN_MISSING_NAME where the rule says so. Under the rule error a row that lacks a label is
