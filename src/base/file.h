@@ -33,8 +33,10 @@ GN_LOCAL_HANDLE(gn_writer, gn_write_abort)
 /* All of the above in one call. */
 GERNE_CHECKED gerne_status gn_file_write(gerne_ctx *ctx, const char *path, const void *bytes,
                                          size_t size);
-GERNE_CHECKED gerne_status gn_file_write_in(gerne_ctx *ctx, int folder, const char *path,
-                                            const void *bytes, size_t size);
+/* One of several files in an open directory: its bytes are on the disk before it has its name, and
+ * the names are once the caller has called gn_folder_sync for all of them. */
+GERNE_CHECKED gerne_status gn_file_write_one_of(gerne_ctx *ctx, int folder, const char *path,
+                                                const void *bytes, size_t size);
 
 /* Makes a directory and its parents; an existing one is fine. */
 GERNE_CHECKED gerne_status gn_make_directory(gerne_ctx *ctx, const char *path);

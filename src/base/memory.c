@@ -77,18 +77,32 @@ gerne_status gn_grow(gerne_ctx *ctx, void *array, size_t *capacity, size_t need,
     return GERNE_OK;
 }
 
+/* bytes: what was asked for, in whole cache lines. */
+static void *aligned_block(size_t count, size_t size, size_t *bytes)
+{
+    if (!gn_multiply(count ? count : 1, size, bytes) || *bytes > SIZE_MAX - GN_ALIGNMENT ||
+        gn_allocation_fails())
+        return NULL;
+    *bytes = (*bytes + GN_ALIGNMENT - 1) / GN_ALIGNMENT * GN_ALIGNMENT;
+    return aligned_alloc(GN_ALIGNMENT, *bytes);
+}
+
 gerne_status gn_alloc_aligned(gerne_ctx *ctx, size_t count, size_t size, const char *what,
                               void *out)
 {
-    void *block = NULL;
     size_t bytes;
-    if (gn_multiply(count ? count : 1, size, &bytes) && bytes <= SIZE_MAX - GN_ALIGNMENT &&
-        !gn_allocation_fails()) {
-        bytes = (bytes + GN_ALIGNMENT - 1) / GN_ALIGNMENT * GN_ALIGNMENT;
-        block = aligned_alloc(GN_ALIGNMENT, bytes);
-        if (block)
-            memset(block, 0, bytes);
-    }
+    void *block = aligned_block(count, size, &bytes);
+    if (block)
+        memset(block, 0, bytes);
+    memcpy(out, &block, sizeof block);
+    return block ? GERNE_OK : out_of_memory(ctx, count, size, what);
+}
+
+gerne_status gn_alloc_to_fill(gerne_ctx *ctx, size_t count, size_t size, const char *what,
+                              void *out)
+{
+    size_t bytes;
+    void *block = aligned_block(count, size, &bytes);
     memcpy(out, &block, sizeof block);
     return block ? GERNE_OK : out_of_memory(ctx, count, size, what);
 }

@@ -52,6 +52,10 @@ GERNE_CHECKED gerne_status gn_arena_copy_text(gerne_ctx *ctx, gn_arena *arena, c
 
 #pragma GCC visibility pop
 
+/* As gn_alloc_aligned, not zeroed: for a large block that several threads fill, each its part. */
+GERNE_CHECKED gerne_status gn_alloc_to_fill(gerne_ctx *ctx, size_t count, size_t size,
+                                            const char *what, void *out);
+
 /* For tests: the n-th allocation from now fails (1 = the next), jansson's too; 0 switches it off.
  */
 void gn_fail_allocation(long n);

@@ -135,13 +135,14 @@ static bool is_handed_over(int fd)
     return copy >= 0 && close(copy) == 0;
 }
 
-static gerne_status commit(gn_writer **handle, bool durable)
+/* bytes, name: whether to wait until they are on the disk. */
+static gerne_status commit(gn_writer **handle, bool bytes, bool name)
 {
     gn_writer *writer = *handle;
     gerne_ctx *ctx = writer->ctx;
     GN_TRY(flush(writer));
     GN_TRY(gn_map_check(ctx)); /* what was computed from a file that is gone is not kept */
-    if (durable && fsync(writer->fd) != 0)
+    if (bytes && fsync(writer->fd) != 0)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot sync '%s'", writer->path);
     if (!is_handed_over(writer->fd))
         return gn_fail_errno(ctx, GERNE_EIO, "cannot write '%s'", writer->path);
@@ -150,7 +151,7 @@ static gerne_status commit(gn_writer **handle, bool durable)
         return gn_fail_errno(ctx, GERNE_EIO, "cannot rename to '%s'", writer->path);
     writer->temporary[0] = '\0';
     gerne_status status = GERNE_OK;
-    if (durable) {
+    if (name) {
         /* The rename itself is durable only when the directory is. */
         status = gn_folder_sync(ctx, writer->folder, writer->path);
         gn_folder_sweep(writer->folder, writer->name);
@@ -162,12 +163,12 @@ static gerne_status commit(gn_writer **handle, bool durable)
 
 gerne_status gn_write_commit(gn_writer **handle)
 {
-    return commit(handle, true);
+    return commit(handle, true, true);
 }
 
 gerne_status gn_write_commit_quick(gn_writer **handle)
 {
-    return commit(handle, false);
+    return commit(handle, false, false);
 }
 
 void gn_write_abort(gn_writer *writer)
@@ -179,16 +180,22 @@ void gn_write_abort(gn_writer *writer)
     writer_free(writer);
 }
 
-gerne_status gn_file_write_in(gerne_ctx *ctx, int folder, const char *path, const void *bytes,
-                              size_t size)
+static gerne_status write_file(gerne_ctx *ctx, int folder, const char *path, const void *bytes,
+                               size_t size, bool sync_name)
 {
     GN_LOCAL(gn_writer) *writer = NULL;
     GN_TRY(gn_write_open_in(ctx, folder, path, &writer));
     GN_TRY(gn_write(writer, bytes, size));
-    return gn_write_commit(&writer);
+    return commit(&writer, true, sync_name);
 }
 
 gerne_status gn_file_write(gerne_ctx *ctx, const char *path, const void *bytes, size_t size)
 {
-    return gn_file_write_in(ctx, -1, path, bytes, size);
+    return write_file(ctx, -1, path, bytes, size, true);
+}
+
+gerne_status gn_file_write_one_of(gerne_ctx *ctx, int folder, const char *path, const void *bytes,
+                                  size_t size)
+{
+    return write_file(ctx, folder, path, bytes, size, false);
 }

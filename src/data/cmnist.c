@@ -9,7 +9,7 @@
 #include "data/assign.h"
 #include "data/idx.h"
 
-enum { STEP_COLOUR = 12, DEFAULT_SEVERITY = 4, GENERATOR_VERSION = 1 };
+enum { STEP_COLOUR = 12, DEFAULT_SEVERITY = 4, GENERATOR_VERSION = 1, BLOCK = sizeof(uint64_t) };
 
 /* The mean colours of LfF's release. */
 static const double means[GN_MADE_CLASSES][GN_CHANNELS] = {
@@ -32,6 +32,14 @@ typedef struct cmnist {
     int severity;
 } cmnist;
 
+static void colour_pixels(const uint8_t *grey, size_t size, const double colour[GN_CHANNELS],
+                          uint8_t *pixels)
+{
+    for (size_t i = 0; i < size; i++)
+        for (int c = 0; c < GN_CHANNELS; c++)
+            *pixels++ = (uint8_t)(colour[c] * grey[i]);
+}
+
 void gn_cmnist_colour(const uint8_t *grey, size_t size, uint32_t attribute, int severity,
                       const double noise[GN_CHANNELS], uint8_t *pixels)
 {
@@ -40,9 +48,16 @@ void gn_cmnist_colour(const uint8_t *grey, size_t size, uint32_t attribute, int 
         double value = means[attribute][c] + sigmas[severity - 1] * noise[c];
         colour[c] = fmin(fmax(value, 0), 1);
     }
-    for (size_t i = 0; i < size; i++)
-        for (int c = 0; c < GN_CHANNELS; c++)
-            *pixels++ = (uint8_t)(colour[c] * grey[i]);
+    size_t i = 0;
+    for (; i + BLOCK <= size; i += BLOCK, pixels += BLOCK * GN_CHANNELS) {
+        uint64_t block;
+        memcpy(&block, grey + i, sizeof block);
+        if (block)
+            colour_pixels(grey + i, BLOCK, colour, pixels);
+        else /* most of a digit's image is background */
+            memset(pixels, 0, BLOCK * GN_CHANNELS);
+    }
+    colour_pixels(grey + i, size - i, colour, pixels);
 }
 
 static gerne_status load(gerne_ctx *ctx, const gn_source *source, gn_scratch *scratch, size_t row,

@@ -11,6 +11,11 @@ typedef struct preparation {
     unsigned char *digests; /* one per sample, or NULL */
 } preparation;
 
+static void digest_contents(gn_dataset *dataset)
+{
+    dataset->source->contents(dataset->source, dataset->content_digest);
+}
+
 static gerne_status prepare_sample(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
 {
     preparation *job = user;
@@ -26,6 +31,17 @@ static gerne_status prepare_sample(gerne_ctx *ctx, void *user, gn_scratch *scrat
     uint8_t *pixels;
     GN_TRY(gn_scratch_take(ctx, scratch, GN_SCRATCH_D, dataset->dimension, &pixels));
     return source->load(ctx, source, scratch, row, pixels, digest);
+}
+
+/* The digest of the contents takes one thread as long as the samples take the others: it is the
+ * first item, and the samples follow. */
+static gerne_status prepare_made(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
+{
+    preparation *job = user;
+    if (index > 0)
+        return prepare_sample(ctx, user, scratch, index - 1);
+    digest_contents(job->dataset);
+    return GERNE_OK;
 }
 
 /* Leaves the bad samples out, digests included. */
@@ -52,8 +68,6 @@ static gerne_status drop_bad(gerne_ctx *ctx, gn_dataset *dataset, uint8_t *faile
 static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     size_t bytes = 0;
-    if (dataset->source->contents)
-        dataset->source->contents(dataset->source, dataset->content_digest);
     if (!gn_multiply(dataset->n, dataset->dimension, &bytes))
         bytes = SIZE_MAX;
     bool fits = bytes <= dataset->memory_limit;
@@ -63,20 +77,24 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);
+    bool made = dataset->source->contents != NULL;
+    if (!cached && made)
+        digest_contents(dataset);
     if (!cached && (!dataset->source->digest || (lent && dataset->no_fingerprint)))
         return GERNE_OK; /* generated, or the caller's: nothing to check */
     preparation job = {.dataset = dataset};
     uint8_t *failed = NULL;
     gerne_status status = GERNE_OK;
     if (cached)
-        status = gn_alloc_aligned(ctx, bytes, 1, "the samples", &dataset->cache);
+        status = gn_alloc_to_fill(ctx, bytes, 1, "the samples", &dataset->cache);
     if (status == GERNE_OK && dataset->source->digest)
         status = gn_alloc(ctx, dataset->n, GN_SHA256_SIZE, "digests", &job.digests);
-    if (status == GERNE_OK && dataset->skip_bad)
+    if (status == GERNE_OK && dataset->skip_bad && !made)
         status = gn_alloc(ctx, dataset->n, 1, "samples", &failed);
     if (status == GERNE_OK)
-        status = gn_parallel(ctx, threads, dataset->n, cached ? "read samples" : "check samples",
-                             prepare_sample, &job, failed);
+        status =
+            gn_parallel(ctx, threads, dataset->n + made, cached ? "read samples" : "check samples",
+                        made ? prepare_made : prepare_sample, &job, failed);
     if (status == GERNE_OK && failed)
         status = drop_bad(ctx, dataset, failed, job.digests);
     if (status == GERNE_OK && job.digests)

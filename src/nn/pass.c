@@ -46,6 +46,17 @@ static void load_row(const gn_samples *samples, const gn_field *field, const voi
                       row + c * pixels);
 }
 
+/* Samples of a batch lie anywhere in the data: the next one is on its way while one is unpacked. */
+static void expect_row(const gn_field *field, const void *from)
+{
+    enum { LINE = 64, BYTES_MAX = 1 << 13 }; /* the processor itself finds the rest of a long row */
+    static const size_t sizes[] = {
+        [GN_ELEMENT_U8] = 1, [GN_ELEMENT_F32] = 4, [GN_ELEMENT_I32] = 4, [GN_ELEMENT_F16] = 2};
+    size_t bytes = (size_t)gn_field_size(field) * sizes[field->element];
+    for (size_t at = 0; at < bytes && at < BYTES_MAX; at += LINE)
+        __builtin_prefetch((const char *)from + at);
+}
+
 /* other is loaded beside row, and what the mixture asks for goes into row. */
 static void mix_row(const gn_mixture *mixture, size_t i, const gn_field *field, const float *other,
                     float *row)
@@ -80,6 +91,8 @@ static void load_field(gn_network *network, const gn_samples *samples, size_t fi
             memset(row, 0, size * sizeof *row);
             continue;
         }
+        if (i + 1 < n)
+            expect_row(field, samples->fields[which][first + i + 1]);
         load_row(samples, field, samples->fields[which][first + i], row);
         if (mixture) {
             float *other = spare + i * size;

@@ -78,7 +78,7 @@ static gerne_status write_picture(gerne_ctx *ctx, const gn_dataset *images, gn_s
     gn_image image = {images->height, images->width, pixels};
     GN_TRY(shrink(ctx, scratch, &image));
     GN_TRY(gn_png_encode(ctx, &image, &bytes));
-    return gn_file_write_in(ctx, folder, path, bytes.bytes, bytes.size);
+    return gn_file_write_one_of(ctx, folder, path, bytes.bytes, bytes.size);
 }
 
 /* The folder of the mistakes, without half-written files. */
@@ -117,7 +117,7 @@ static gerne_status write_pictures(gn_trainer *t, const gn_dataset *images, cons
         GN_TRY(path_of(t, errors, p, &list[i], "png", &path));
         GN_TRY(write_picture(t->run.ctx, images, &scratch, row_of(t, &list[i]), folder, path));
     }
-    return GERNE_OK;
+    return gn_folder_sync(t->run.ctx, folder, errors);
 }
 
 /* ---- texts ---- */
@@ -143,7 +143,7 @@ static gerne_status write_quote(gerne_ctx *ctx, void *user, size_t row, const ch
         if (strlen(text) >= sizeof start)
             gn_mend_end(start);
         GN_TRY(path_of(q->t, q->errors, q->predictions, &q->list[i], "txt", &path));
-        GN_TRY(gn_file_write_in(ctx, q->folder, path, start, strlen(start)));
+        GN_TRY(gn_file_write_one_of(ctx, q->folder, path, start, strlen(start)));
     }
     return GERNE_OK;
 }
@@ -169,6 +169,8 @@ static gerne_status write_texts(gn_trainer *t, const gn_dataset *texts, const gn
             rows[distinct++] = rows[i];
     gerne_status status =
         gn_corpus_quote(t->run.ctx, texts->corpus, rows, distinct, write_quote, &q);
+    if (status == GERNE_OK)
+        status = gn_folder_sync(t->run.ctx, q.folder, q.errors);
     close(q.folder);
     return status;
 }

@@ -126,6 +126,31 @@ static void assert_holds(const char *path, const char *wanted)
     assert_string_equal(bytes, wanted);
 }
 
+static void test_several_files_in_a_folder(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    char *dir = test_directory(), first[4200], second[4200], link[4200];
+    int folder;
+    in(first, dir, "first");
+    in(second, dir, "second");
+    in(link, dir, "link");
+    assert_ok(ctx, gn_folder_own(ctx, dir, &folder));
+    assert_ok(ctx, gn_file_write_one_of(ctx, folder, first, "old", 3));
+    assert_ok(ctx, gn_file_write_one_of(ctx, folder, first, "one", 3));
+    assert_ok(ctx, gn_file_write_one_of(ctx, folder, second, "two", 3));
+    assert_ok(ctx, gn_folder_sync(ctx, folder, dir));
+    assert_int_equal(symlink(first, link), 0);
+    assert_fails(ctx, GERNE_EIO, "is a symbolic link",
+                 gn_file_write_one_of(ctx, folder, link, "x", 1));
+    assert_holds(first, "one");
+    assert_holds(second, "two");
+    assert_int_equal(entries(dir), 3);
+    close(folder);
+    test_remove_directory(dir);
+    gerne_ctx_close(ctx);
+}
+
 /* Neither what a link points to nor the link itself is touched; nor are devices and FIFOs. */
 static void test_only_regular_files_are_replaced(void **state)
 {
@@ -322,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_several_files_in_a_folder),
         cmocka_unit_test(test_wrong_kinds),
         cmocka_unit_test(test_failed_write_keeps_the_old_file),
         cmocka_unit_test(test_directories),

@@ -16,6 +16,10 @@ static void test_sizes_that_overflow(void **state)
     assert_null(block);
     assert_fails(ctx, GERNE_ENOMEM, "no memory",
                  gn_alloc_aligned(ctx, SIZE_MAX / 2, 4, "a batch", &block));
+    block = ctx;
+    assert_fails(ctx, GERNE_ENOMEM, "no memory for samples",
+                 gn_alloc_to_fill(ctx, SIZE_MAX / 2, 4, "samples", &block));
+    assert_null(block);
     gn_arena *arena;
     assert_ok(ctx, gn_arena_new(ctx, &arena));
     assert_fails(ctx, GERNE_ENOMEM, "no memory",

@@ -48,6 +48,26 @@ static void test_colours(void **state)
     gerne_ctx_close(ctx);
 }
 
+/* Background is written too, and an image need not consist of whole blocks of pixels. */
+static void test_colours_of_background(void **state)
+{
+    (void)state;
+    enum { AREA = 43, FIRST = 17, LAST = 34 };
+    static const double draws[3] = {0.5, -1, 2};
+    uint8_t grey[AREA] = {0}, pixels[3 * AREA + 1], alone[3];
+    for (size_t i = FIRST; i <= LAST; i++)
+        grey[i] = (uint8_t)(7 * i);
+    for (size_t size = 0; size <= AREA; size++) {
+        memset(pixels, 0xff, sizeof pixels);
+        gn_cmnist_colour(grey, size, 3, 4, draws, pixels);
+        for (size_t i = 0; i < size; i++) {
+            gn_cmnist_colour(grey + i, 1, 3, 4, draws, alone);
+            assert_memory_equal(pixels + 3 * i, alone, sizeof alone);
+        }
+        assert_int_equal(pixels[3 * size], 0xff);
+    }
+}
+
 enum { UNIFORMS = 6200, NORMALS = 3100, FROST_HEIGHT = 40, FROST_WIDTH = 44 };
 
 static void widen(const char *bytes, size_t count, double *out)
@@ -182,9 +202,8 @@ static void test_resizing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colours),
-        cmocka_unit_test(test_corruptions),
-        cmocka_unit_test(test_pictures_of_many_kinds),
+        cmocka_unit_test(test_colours),     cmocka_unit_test(test_colours_of_background),
+        cmocka_unit_test(test_corruptions), cmocka_unit_test(test_pictures_of_many_kinds),
         cmocka_unit_test(test_resizing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
