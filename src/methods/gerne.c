@@ -88,37 +88,28 @@ static double beta_of(const gn_run *run)
     return isnan(given->beta) ? gn_beta_of(given->c, AUTOMATIC_S) : given->beta;
 }
 
-static unsigned beta_flags(const gn_run *run)
-{
-    const gerne_options *given = run->options;
-    return (run->known ? 0U : GERNE_PSEUDO_GROUPS) |
-           (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
-}
-
 static gerne_status check_groups(gn_run *run, const gerne_groups *groups)
 {
     const gerne_options *given = run->options;
     double beta = beta_of(run);
     if (given->adapt.rule || given->adapt.by_class)
         GN_TRY(gn_adapt_check(run, &given->adapt, groups, gn_s_of(given->c, beta)));
-    /* A class lowers a beta that is too large for it. */
-    return given->adapt.by_class
-               ? GERNE_OK
-               : gerne_check_beta(run->ctx, groups, given->c, beta, beta_flags(run));
+    if (given->adapt.by_class)
+        return GERNE_OK; /* a class lowers a beta that is too large for it */
+    return gerne_check_beta(run->ctx, groups, given->c, beta,
+                            gn_extrapolation_flags(run, given->beyond_bounds));
 }
 
 static gerne_status check(gn_run *run)
 {
-    if (run->estimator && !run->expected)
-        return GERNE_OK; /* sizes are not known yet */
-    return check_groups(run, run->expected ? run->expected : run->groups);
+    const gerne_groups *groups = gn_extrapolation_groups(run);
+    return groups ? check_groups(run, groups) : GERNE_OK;
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 {
     const gerne_options *given = run->options;
-    return gn_extrapolation_limits(run->ctx, run->expected ? run->expected : run->groups, given->c,
-                                   beta_flags(run), steps, out);
+    return gn_extrapolation_limits(run, given->c, given->beyond_bounds, steps, out);
 }
 
 static gerne_status start(gn_run *run)

@@ -158,8 +158,9 @@ typedef struct gn_run {
                                the batch at once, so that nothing is computed twice */
     size_t pass_samples;    /* of one such batch at most; batch at first */
     size_t epoch_samples;   /* n at first */
-    double c, beta;         /* of the groups' law, for reports; 1 and NaN at first */
-    double lr_scale;        /* step may set it too: multiplies the learning rate; 1 at first */
+    const gerne_sampler *shuffled; /* by gn_shuffled_start, for gn_shuffled_plan */
+    double c, beta;                /* of the groups' law, for reports; 1 and NaN at first */
+    double lr_scale; /* step may set it too: multiplies the learning rate; 1 at first */
     gn_pseudo_report pseudo;
 } gn_run;
 
