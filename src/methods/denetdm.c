@@ -67,7 +67,7 @@ static const gn_option options[] = {
     {"shallow_hidden", GN_INTS, offsetof(denetdm_options, shallow_hidden), .fallback = "100,100",
      .min = 1, .max = 1e6, .help = "widths of the shallow body's hidden layers (mlp)"},
     {"deep", GN_TEXT, offsetof(denetdm_options, deep),
-     .help = "network of the deep body; as model.arch when not given"},
+     .help = "network of the deep body (default: model.arch)"},
     {"deep_hidden", GN_INTS, offsetof(denetdm_options, deep_hidden), .fallback = "100,100,100,100",
      .min = 1, .max = 1e6, .help = "widths of the deep body's hidden layers (mlp)"},
     {"first_epochs", GN_REAL, offsetof(denetdm_options, first_epochs), .fallback = "0", .min = 0,

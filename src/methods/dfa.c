@@ -104,9 +104,8 @@ static gerne_status check(gn_run *run)
     if (run->model->copies <= 1)
         return GERNE_OK;
     gn_fail(run->ctx, GERNE_EUSAGE,
-            "method 'dfa' has two copies of the body by itself, but "
-            "model.copies is set");
-    gn_hint(run->ctx, "leave model.copies out");
+            "method 'dfa' makes its own two copies of the body, but model.copies is set");
+    gn_hint(run->ctx, "remove model.copies");
     return GERNE_EUSAGE;
 }
 

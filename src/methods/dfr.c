@@ -52,10 +52,11 @@ static gerne_status refuse_group(gn_run *run, uint32_t y, uint32_t a, uint64_t c
     const dfr_options *given = run->options;
     char name[GN_GROUP_TEXT];
     gn_fail(run->ctx, GERNE_EUSAGE,
-            "dfr balances the groups of the %s split: group (%s) has %llu samples there, it needs "
-            "%zu",
+            "dfr balances the groups of the %s split: group (%s) has %llu sample%s there, it "
+            "needs %zu",
             given->split == ON_VALIDATION ? "validation" : "training",
-            gn_group_text(run->groups, y, a, name), (unsigned long long)count, least);
+            gn_group_text(run->groups, y, a, name), (unsigned long long)count,
+            count == 1 ? "" : "s", least);
     gn_hint(run->ctx, "%suse --method.split %s, or put more samples of it there",
             run->attributes > 1 ? "balance classes instead with --method.attributes unknown, " : "",
             given->split == ON_VALIDATION ? "train" : "val");

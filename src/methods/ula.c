@@ -1,4 +1,4 @@
-/* ula.c - unsupervised logit adjustment (Tsirigotis et al. 2023): a first model that leans on the
+/* ula.c - unsupervised logit adjustment (Tsirigotis et al. 2023): a first model that relies on the
  * shortcut predicts k; the logits of the second are adjusted by how often class y goes with it.
  *
  *     C <- 0.999 C + 0.001 mean_i softmax(f~(x_i) / tau_t) (x) onehot(y_i), from 1/K^2 on

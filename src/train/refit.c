@@ -50,13 +50,13 @@ static gerne_status check_sizes(gn_trainer *t, const gn_grouped *all, const bool
         if (count == 0 || fitted >= 2)
             continue;
         gn_fail(t->run.ctx, GERNE_EUSAGE,
-                "repair %s fits the head to %s: class '%s'%s%s%s has %zu samples there, it needs "
-                "%d",
+                "repair %s fits the head to %s: class '%s'%s%s%s has %zu sample%s there, it "
+                "needs %d",
                 val ? "val" : "train",
                 val ? "half of the validation split" : "a fifth of the training split",
                 data->class_names[g / attributes], attributes > 1 ? " with attribute '" : "",
                 attributes > 1 ? data->attribute_names[g % attributes] : "",
-                attributes > 1 ? "'" : "", count, val ? 4 : 10);
+                attributes > 1 ? "'" : "", count, count == 1 ? "" : "s", val ? 4 : 10);
         gn_hint(t->run.ctx, "use --repair %s or none%s", val ? "train" : "val",
                 attributes > 1 ? ", or --method.attributes unknown, which balances classes" : "");
         return GERNE_EUSAGE;
