@@ -224,6 +224,24 @@ static const char description[] =
     "attributes of the validation split; fan needs a validation split. docs/adaptive.md compares "
     "them.";
 
+static const gn_log_plot plots[] = {
+    {.title = "Training loss",
+     .needs = "loss",
+     .lines = {{"L_b", "L_b, biased batch"},
+               {"L_lb", "L_lb, less biased batch"},
+               {"loss", "L_ext, extrapolated"}}},
+    {.title = "Extrapolation s = c (1 + beta), moved by method.adapt",
+     .note = "s = 1 balances the groups; above it the small ones weigh more.",
+     .needs = "s_high",
+     .lines = {{"s", "s in training"},
+               {"s_head", "s of the evaluated head"},
+               {"s_least", "smallest of a class"},
+               {"s_most", "largest of a class"},
+               {"s_low", "limits", .limit = true},
+               {"s_high", .limit = true}}},
+    {0},
+};
+
 const gn_method gn_method_gerne = {
     .name = "gerne",
     .paper = "Asaad et al. 2025",
@@ -238,6 +256,7 @@ const gn_method gn_method_gerne = {
     .state_size = sizeof(gerne_state),
     .limited = "beta",
     .limited_by = "c",
+    .plots = plots,
     .check = check,
     .limits = limits,
     .start = start,
