@@ -678,9 +678,9 @@ typedef struct gerne_export_options {
     bool fp16;               /* store half-precision weights */
     bool features;           /* the ONNX file also gives what the body does */
     bool overwrite;          /* existing files; by default they are refused */
-    /* Of a sample, for weights without metadata that do not tell it (those of ResNets): 3, height
-     * and width of images, the number of features, or the most tokens of a text. NULL: what the
-     * weights or samples that the model has predicted for tell. */
+    /* Of a sample: 3, height and width of images, the number of features, or the most tokens of a
+     * text. NULL: derived from metadata, weights or the samples that the model has predicted for.
+     * Required for ResNet weights without metadata. */
     const int64_t *shape;
     size_t shape_count;
     /* Of images, for weights without metadata: "none", "imagenet" or "cifar"; NULL: "auto", which

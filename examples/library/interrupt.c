@@ -1,5 +1,5 @@
 /* interrupt.c - a run that is stopped and resumed, with log, progress and samples that the program
- * keeps elsewhere. Ctrl-C stops it, too; started again, it goes on where it was.
+ * keeps elsewhere. Ctrl-C stops it, too; started again, it resumes the run.
  *
  *     cc interrupt.c $(pkg-config --cflags --libs gerne)
  */

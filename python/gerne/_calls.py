@@ -145,7 +145,7 @@ class Handle:
         """What has to outlive the object may go now."""
 
     def close(self) -> None:
-        """Frees what the library holds; done by itself when nothing refers to the object."""
+        """Frees what the library holds; done automatically when nothing refers to the object."""
         if getattr(self, "_guard", None) is None:
             return
         with self._guard:

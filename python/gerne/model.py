@@ -192,7 +192,7 @@ class Model(Handle):
         """Writes files for other programs, as `gerne export` does: onnx is the network from samples
         to probabilities, safetensors the weights with the names of PyTorch's libraries. features
         makes what the body gives an output of the ONNX file. shape is that of a sample, such as
-        (3, 224, 224), for weights without metadata that do not tell it; normalize is "none",
+        (3, 224, 224), required for ResNet weights without metadata; normalize is "none",
         "imagenet" (default) or "cifar", for such weights of images."""
         dims = None if shape is None else np.array(
             [as_int(side, "a side of shape", 1, 2 ** 24) for side in as_list(shape, "shape")],

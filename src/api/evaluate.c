@@ -126,7 +126,7 @@ static gerne_status take_samples(gerne_ctx *ctx, subject *s)
         GN_TRY(check_label(ctx, "attribute", i, a, attributes));
         if (row)
             GN_TRY(check_probabilities(ctx, row, p->classes, i));
-        int32_t pred = p->pred ? p->pred[i] : gn_argmax(row, (int32_t)p->classes);
+        int32_t pred = p->pred ? p->pred[i] : (int32_t)gn_argmax(row, p->classes);
         GN_TRY(check_label(ctx, "prediction", i, pred, p->classes));
         GN_TRY(gn_predictions_add(ctx, &s->predictions, p->y[i], a, pred, row));
     }

@@ -25,7 +25,7 @@ GERNE_CHECKED gerne_status gn_write_open_in(gerne_ctx *ctx, int folder, const ch
 GERNE_CHECKED gerne_status gn_write(gn_writer *writer, const void *bytes, size_t size);
 GERNE_CHECKED gerne_status
 gn_write_commit(gn_writer **writer); /* sets *writer to NULL on success */
-/* The same without waiting for the disk: for many files that can be made again. */
+/* The same without waiting for the disk: for many files that can be regenerated. */
 GERNE_CHECKED gerne_status gn_write_commit_quick(gn_writer **writer);
 void gn_write_abort(gn_writer *writer); /* takes NULL */
 GN_LOCAL_HANDLE(gn_writer, gn_write_abort)

@@ -48,7 +48,7 @@ GERNE_CHECKED gerne_status gn_json_read(gerne_ctx *ctx, const char *path, size_t
 /* Writes the document, whole or not at all. */
 GERNE_CHECKED gerne_status gn_json_write(gerne_ctx *ctx, const char *path, const json_t *json);
 
-/* A member of a stranger's object: NULL or NaN when it is missing or of another kind. */
+/* A member of an untrusted object: NULL or NaN when it is missing or of another kind. */
 const char *gn_json_text(const json_t *object, const char *key);
 double gn_json_real(const json_t *object, const char *key);
 

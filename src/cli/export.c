@@ -26,8 +26,8 @@ static const gn_option options[] = {
     {"overwrite", GN_BOOL, FIELD(overwrite), .fallback = "false", .help = "replace existing files"},
     {"shape", GN_INTS, FIELD(shape), .min = 1, .max = 1 << 24,
      .help = "shape of a sample, for weights without metadata: 3,HEIGHT,WIDTH of images, the "
-             "number of features, or the most tokens of a text (default: what the weights tell; "
-             "those of ResNets do not)"},
+             "number of features, or the most tokens of a text (default: derived from the "
+             "weights; required for ResNets)"},
     {"normalize", GN_CHOICE, FIELD(normalize), .fallback = "auto", .choices = GN_NORMALIZE_CHOICES,
      .help = "normalisation of images, for weights without metadata; auto is imagenet"},
 };

@@ -144,15 +144,16 @@ static gerne_status print_ranking(gerne_ctx *ctx, const gn_label_table *table, g
 {
     enum { SHOWN = 20, NAME = 28 };
     GN_TRY(gn_text_add(ctx, out,
-                       "Which column is the shortcut? By Cramer's V with '%s', less what chance "
-                       "gives\n",
+                       "Which column is the shortcut? By Cramer's V with '%s', corrected for "
+                       "chance\n",
                        table->y));
     for (size_t i = 0; i < table->ranked && i < SHOWN; i++) {
         const gn_ranked_column *c = &table->ranking[i];
         GN_TRY(gn_text_add(ctx, out, "  %2zu  ", i + 1));
         GN_TRY(gn_text_add_cell(ctx, out, c->name, NAME));
-        GN_TRY(gn_text_add(ctx, out, "  %6.3f  %3u values%s\n", c->association.cramers_v_unbiased,
-                           c->values, strcmp(c->name, table->a) == 0 ? "  audited below" : ""));
+        GN_TRY(gn_text_add(ctx, out, "  %6.3f  %3u value%s%s\n", c->association.cramers_v_unbiased,
+                           c->values, c->values == 1 ? "" : "s",
+                           strcmp(c->name, table->a) == 0 ? "  audited below" : ""));
     }
     if (table->ranked > SHOWN)
         GN_TRY(gn_text_add(ctx, out, "  and %zu more; --json has them\n", table->ranked - SHOWN));

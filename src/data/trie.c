@@ -5,7 +5,7 @@ enum { FIRST_BITS = 8, LAST_BITS = 24, NODES_MAX = 1 << 23 };
 static gerne_status add_node(gerne_ctx *ctx, gn_trie *trie, int32_t *out)
 {
     if (trie->nodes == NODES_MAX)
-        return gn_fail(ctx, GERNE_EDATA, "the strings have more than %d different beginnings",
+        return gn_fail(ctx, GERNE_EDATA, "the strings have more than %d distinct prefixes",
                        NODES_MAX);
     GN_TRY(gn_grow(ctx, &trie->numbers, &trie->capacity, trie->nodes + 1, sizeof *trie->numbers,
                    "a trie"));

@@ -10,7 +10,7 @@ typedef struct gn_association {
     uint64_t n;                /* samples */
     uint64_t degrees;          /* of freedom; 0: one class or one attribute, nothing varies */
     double cramers_v;          /* 0: independent, 1: one determines the other */
-    double cramers_v_unbiased; /* less what chance alone gives a table of this shape (Bergsma) */
+    double cramers_v_unbiased; /* corrected for chance in a table of this shape (Bergsma) */
     double mutual_information; /* nats */
     double most_information;   /* the largest value that it could have: the smaller entropy */
     double attribute_only;     /* accuracy of the best guess of the class from the attribute */

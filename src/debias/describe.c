@@ -23,7 +23,7 @@ static gerne_status put_law(gerne_ctx *ctx, const gerne_groups *groups, json_t *
                : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");
 }
 
-/* How far each class could go by itself. */
+/* How far each class could go on its own. */
 static json_t *s_max_json(const gerne_groups *groups)
 {
     json_t *list = json_array();

@@ -58,8 +58,10 @@ static gerne_status refuse_limits(gerne_ctx *ctx, const char *key, double value,
             "%s %g is outside the interval of s, [%.4f, %.4f], beyond which group %s would have a "
             "negative share",
             key, value, fmax(b->lower, 0), b->upper, gn_group_text(groups, b->y, b->a, text));
-    gn_hint(ctx, "use an s up to %.4f, or --method.s_by_class, which limits each class by itself",
-            b->upper);
+    gn_hint(
+        ctx,
+        "use an s up to %.4f, or --method.s_by_class, which gives each class a limit of its own",
+        b->upper);
     return GERNE_EUSAGE;
 }
 

@@ -1,6 +1,6 @@
 /* adapt_fan.c - rule fan: many s in one run. At every evaluation heads with different s are fitted
  * to the features as they are, each from the one before, and the one that section select likes best
- * is evaluated in place of the network's own; training goes on with its s. A search over beta for
+ * is evaluated in place of the network's own; training continues with its s. A search over beta for
  * the price of a few heads. */
 #include <math.h>
 #include <string.h>

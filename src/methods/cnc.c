@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "debias/groups.h"
 #include "methods/estimating.h"
-#include "methods/weighted.h"
+#include "methods/two_stage.h"
 #include "nn/model.h"
 
 enum { ROLES = 4 };
@@ -52,8 +52,7 @@ typedef struct lists {
 } lists;
 
 typedef struct cnc_state {
-    const gerne_sampler *sampler; /* of the first stage */
-    float *slices;                /* [n]: the first model's predictions, then those in validation */
+    float *slices; /* [n]: the first model's predictions, then those in validation */
     lists anchors, positives, negatives;
     size_t m, units, at_once; /* at_once: units of a pass, 1 or all */
     uint32_t *batch;          /* [units][4 m] samples */
@@ -61,22 +60,12 @@ typedef struct cnc_state {
     double *scratch;          /* [4 m] */
 } cnc_state;
 
-static bool is_first(const gn_run *run)
-{
-    return run->stage_index == 0;
-}
-
 static int stages(const gn_run *run, gn_stage *list)
 {
     const cnc_options *given = run->options;
-    list[0] = (gn_stage){.name = "first",
-                         .lr_factor = 1,
-                         .decay_factor = given->first_decay,
-                         .epochs = given->first_epochs,
-                         .networks = 1,
-                         .keep = GN_KEEP_LAST};
-    list[1] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
-    return 2;
+    int count = gn_first_and_main(given->first_epochs, list);
+    list[0].decay_factor = given->first_decay;
+    return count;
 }
 
 /* ---- the sets ---- */
@@ -186,9 +175,9 @@ static gerne_status start(gn_run *run)
 {
     cnc_state *state = run->state;
     GN_TRY(gn_run_table(run, "cnc", run->n + gn_val_count(run), 0, &state->slices));
-    if (!is_first(run))
+    if (!gn_is_first_stage(run))
         return start_main(run);
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
+    return gn_shuffled_start(run);
 }
 
 /* ---- units ---- */
@@ -234,11 +223,8 @@ static void draw_unit(const gn_run *run, uint64_t unit, uint32_t *out)
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const cnc_state *state = run->state;
-    if (is_first(run)) {
-        plan->batches[plan->count++] =
-            (gn_request){.sampler = state->sampler, .draw = GERNE_DRAW_SHUFFLED};
-        return GERNE_OK;
-    }
+    if (gn_is_first_stage(run))
+        return gn_shuffled_plan(run, k, plan);
     size_t size = ROLES * state->m;
     plan->everywhere = true;
     for (size_t u = 0; u < state->units; u++)
@@ -309,7 +295,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     size_t size = ROLES * state->m;
     double sum = 0;
     (void)k;
-    if (is_first(run))
+    if (gn_is_first_stage(run))
         return gn_plain_step(run, batch);
     for (size_t u = 0; u < state->units; u += state->at_once) {
         gn_minibatch part = part_of(batch, u * size, state->at_once * size);

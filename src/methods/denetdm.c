@@ -67,7 +67,7 @@ static const gn_option options[] = {
     {"shallow_hidden", GN_INTS, offsetof(denetdm_options, shallow_hidden), .fallback = "100,100",
      .min = 1, .max = 1e6, .help = "widths of the shallow body's hidden layers (mlp)"},
     {"deep", GN_TEXT, offsetof(denetdm_options, deep),
-     .help = "network of the deep body; as model.arch when not given"},
+     .help = "network of the deep body (default: model.arch)"},
     {"deep_hidden", GN_INTS, offsetof(denetdm_options, deep_hidden), .fallback = "100,100,100,100",
      .min = 1, .max = 1e6, .help = "widths of the deep body's hidden layers (mlp)"},
     {"first_epochs", GN_REAL, offsetof(denetdm_options, first_epochs), .fallback = "0", .min = 0,
@@ -90,7 +90,6 @@ static const gn_option options[] = {
 };
 
 typedef struct denetdm_state {
-    const gerne_sampler *sampler;
     float *sum, *gradient;   /* [batch][width] */
     float *biased, *teacher; /* second stage: features [batch][width], logits [batch][classes] */
     float *losses, *distillation; /* [batch] */
@@ -188,14 +187,7 @@ static gerne_status start(gn_run *run)
     GN_TRY(gn_run_alloc(run, batch, sizeof(float), &state->losses));
     GN_TRY(gn_run_alloc(run, batch, sizeof(float), &state->distillation));
     run->whole = true;
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const denetdm_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 static void add(float *sum, const float *a, const float *b, size_t count)
@@ -331,6 +323,6 @@ const gn_method gn_method_denetdm = {
     .stages = stages,
     .check = check,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
 };

@@ -70,7 +70,6 @@ static const gn_option options[] = {
 };
 
 typedef struct dfa_state {
-    const gerne_sampler *sampler;
     gn_difficulty difficulty;
     size_t half;                   /* width of one encoder's features */
     float *swapped, *gradient;     /* [batch][2 half] */
@@ -105,9 +104,8 @@ static gerne_status check(gn_run *run)
     if (run->model->copies <= 1)
         return GERNE_OK;
     gn_fail(run->ctx, GERNE_EUSAGE,
-            "method 'dfa' has two copies of the body by itself, but "
-            "model.copies is set");
-    gn_hint(run->ctx, "leave model.copies out");
+            "method 'dfa' makes its own two copies of the body, but model.copies is set");
+    gn_hint(run->ctx, "remove model.copies");
     return GERNE_EUSAGE;
 }
 
@@ -128,14 +126,7 @@ static gerne_status start(gn_run *run)
     GN_TRY(gn_run_alloc(run, batch, sizeof(int32_t), &state->partner_labels));
     GN_TRY(gn_run_alloc(run, batch, sizeof(uint32_t), &state->partner));
     run->whole = true;
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const dfa_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 /* Cross-entropies of a classifier on features, for the weights of its backward pass. */
@@ -276,6 +267,6 @@ const gn_method gn_method_dfa = {
     .stages = stages,
     .check = check,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
 };

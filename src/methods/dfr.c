@@ -1,7 +1,7 @@
 /* dfr.c - deep feature reweighting: a network learns features from the data as they are, then its
  * head is fitted anew to group-balanced samples, as a rule of the validation split. */
 #include "debias/groups.h"
-#include "methods/dfr_fit.h"
+#include "methods/head_fit.h"
 #include "methods/two_stage.h"
 
 typedef enum variant { ORIGINAL, SUBPOPBENCH } variant;
@@ -52,10 +52,11 @@ static gerne_status refuse_group(gn_run *run, uint32_t y, uint32_t a, uint64_t c
     const dfr_options *given = run->options;
     char name[GN_GROUP_TEXT];
     gn_fail(run->ctx, GERNE_EUSAGE,
-            "dfr balances the groups of the %s split: group (%s) has %llu samples there, it needs "
-            "%zu",
+            "dfr balances the groups of the %s split: group (%s) has %llu sample%s there, it "
+            "needs %zu",
             given->split == ON_VALIDATION ? "validation" : "training",
-            gn_group_text(run->groups, y, a, name), (unsigned long long)count, least);
+            gn_group_text(run->groups, y, a, name), (unsigned long long)count,
+            count == 1 ? "" : "s", least);
     gn_hint(run->ctx, "%suse --method.split %s, or put more samples of it there",
             run->attributes > 1 ? "balance classes instead with --method.attributes unknown, " : "",
             given->split == ON_VALIDATION ? "train" : "val");
@@ -158,7 +159,7 @@ static gerne_status penalized_step(gn_run *run, gn_minibatch *batch)
 }
 
 /* Features of the split, and of the training split for their scale. */
-static gerne_status infer(gn_run *run, gn_dfr_problem *problem)
+static gerne_status infer(gn_run *run, gn_head_problem *problem)
 {
     const dfr_options *given = run->options;
     gn_featured *s = &problem->samples;
@@ -180,7 +181,7 @@ static gerne_status refit(gn_run *run)
     const dfr_options *given = run->options;
     const dfr_state *state = run->state;
     size_t usual = given->split == ON_VALIDATION ? REPEATS_VALIDATION : REPEATS_TRAIN;
-    gn_dfr_problem problem = {
+    gn_head_problem problem = {
         .samples = {.y = run->y, .n = run->n, .width = run->width, run->classes},
         .groups = state->groups,
         .repeats = given->repeats ? (size_t)given->repeats : usual,
@@ -188,14 +189,14 @@ static gerne_status refit(gn_run *run)
     };
     const gn_featured *s = &problem.samples;
     gn_linear_head head;
-    gn_dfr_outcome outcome;
+    gn_head_outcome outcome;
     float *logits, *losses;
     GN_TRY(gn_run_alloc(run, s->classes * s->width, sizeof(float), &head.weights));
     GN_TRY(gn_run_alloc(run, s->classes, sizeof(float), &head.bias));
     GN_TRY(gn_run_alloc(run, s->n * s->classes, sizeof *logits, &logits));
     GN_TRY(gn_run_alloc(run, s->n, sizeof *losses, &losses));
     GN_TRY(infer(run, &problem));
-    GN_TRY(gn_dfr_fit(run->ctx, &problem, &head, &outcome));
+    GN_TRY(gn_head_fit(run->ctx, &problem, &head, &outcome));
     gn_log(run->ctx, GERNE_LOG_INFO, "dfr: C = %g, worst group of the other half %.1f %%",
            outcome.c, 100 * outcome.held_wga);
     gn_head_logits(s, &head, logits);

@@ -30,7 +30,6 @@ static const gn_option options[] = {
 };
 
 typedef struct ecs_state {
-    const gerne_sampler *sampler;
     float *sums, *visits; /* [n]: of the probabilities of the right class */
     float *weights[PEERS], *maxima;
 } ecs_state;
@@ -56,14 +55,7 @@ static gerne_status start(gn_run *run)
     for (int net = 0; net < PEERS; net++)
         GN_TRY(gn_run_alloc(run, run->batch, sizeof(float), &state->weights[net]));
     GN_TRY(gn_run_alloc(run, run->classes, sizeof *state->maxima, &state->maxima));
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const ecs_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
@@ -135,7 +127,7 @@ const gn_method gn_estimator_ecs = {
     .plain_batches = true,
     .stages = stages,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
     .attributes_found = gn_finds_two,
     .groups = groups,

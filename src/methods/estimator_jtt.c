@@ -9,10 +9,6 @@ typedef struct jtt_options {
 
 static const gn_option options[] = {GN_ESTIMATOR_BUDGET(jtt_options, "1")};
 
-typedef struct jtt_state {
-    const gerne_sampler *sampler;
-} jtt_state;
-
 /* The classes that the model predicts: training, then validation. */
 static gerne_status predictions_of(gn_run *run, float **out)
 {
@@ -29,17 +25,9 @@ static int stages(const gn_run *run, gn_stage *list)
 
 static gerne_status start(gn_run *run)
 {
-    jtt_state *state = run->state;
     float *made;
     GN_TRY(predictions_of(run, &made));
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const jtt_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
@@ -89,12 +77,11 @@ const gn_method gn_estimator_jtt = {
     .options = options,
     .option_count = sizeof options / sizeof options[0],
     .options_size = sizeof(jtt_options),
-    .state_size = sizeof(jtt_state),
     .plain_batches = true,
     .val_cells = 1 << GN_CELLS_INFERRED | 1 << GN_CELLS_BIASED,
     .stages = stages,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
     .finish = finish,
     .attributes_found = gn_finds_two,

@@ -1,7 +1,8 @@
 /* estimator_mst.c - multi-stage data-selective retraining of FG-CCDB (2026): a model of a tenth of
- * the data leans on the shortcut; each further one is trained afresh on the half of every class
- * that the one before gives the largest logits of its class, and leans on it more. The class that
- * the last one predicts is the sample's pseudo-attribute: modes (s, y), K of them in each class. */
+ * the data relies on the shortcut; each further one is trained from scratch on the half of every
+ * class that the one before gives the largest logits of its class, and relies on it more. The class
+ * that the last one predicts is the sample's pseudo-attribute: modes (s, y), K of them in each
+ * class. */
 #include "debias/groups.h"
 #include "methods/estimating.h"
 #include "methods/group_rules.h"

@@ -37,7 +37,6 @@ typedef struct xrm_table {
 } xrm_table;
 
 typedef struct xrm_state {
-    const gerne_sampler *sampler;
     uint8_t *half;            /* [n]: the network that trains on it */
     float *labels;            /* [n]: the flipped label; -1: still the true one */
     int32_t *batch_labels;    /* of a step */
@@ -86,14 +85,7 @@ static gerne_status start(gn_run *run)
     for (int net = 0; net < TWINS; net++)
         GN_TRY(gn_run_alloc(run, run->batch, sizeof(float), &state->confidence[net]));
     GN_TRY(gn_run_alloc(run, run->classes, sizeof *state->class_counts, &state->class_counts));
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const xrm_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 /* Cross-entropy that also notes how sure the network is of what it predicts. */
@@ -245,7 +237,7 @@ const gn_method gn_estimator_xrm = {
     .val_cells = 1 << GN_CELLS_INFERRED,
     .stages = stages,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
     .finish = finish,
     .attributes_found = gn_finds_two,

@@ -232,23 +232,34 @@ size_t gn_extrapolation_batches(const gn_run *run, const gn_extrapolation *e)
     return one ? 1 : 2;
 }
 
+const gerne_groups *gn_extrapolation_groups(const gn_run *run)
+{
+    return run->estimator ? run->expected : run->groups;
+}
+
+unsigned gn_extrapolation_flags(const gn_run *run, bool beyond_bounds)
+{
+    return (run->known ? 0U : GERNE_PSEUDO_GROUPS) | (beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
+}
+
 /* Drawn at random, beta goes from no extrapolation to just below its bound, where a group's share
  * is zero. */
-gerne_status gn_extrapolation_limits(gerne_ctx *ctx, const gerne_groups *groups, double c,
-                                     unsigned flags, int steps, gn_limits *out)
+gerne_status gn_extrapolation_limits(const gn_run *run, double c, bool beyond_bounds, int steps,
+                                     gn_limits *out)
 {
+    const gerne_groups *groups = run->expected ? run->expected : run->groups;
     gerne_bounds bounds;
     gn_beta_list list;
     static_assert(sizeof list.items <= sizeof out->values, "a grid of beta has room");
     *out = (gn_limits){.allowed = {-INFINITY, INFINITY}};
     snprintf(out->at, sizeof out->at, "c = %g", c);
-    GN_TRY(gerne_bounds_of(ctx, groups, c, &bounds));
-    GN_TRY(gn_beta_grid(ctx, groups, c, steps, &list));
+    GN_TRY(gerne_bounds_of(run->ctx, groups, c, &bounds));
+    GN_TRY(gn_beta_grid(run->ctx, groups, c, steps, &list));
     out->count = list.count;
     memcpy(out->values, list.items, list.count * sizeof list.items[0]);
-    if (bounds.binds && !(flags & GERNE_BEYOND_BOUNDS))
-        out->allowed = (gn_interval){
-            bounds.lower, flags & GERNE_PSEUDO_GROUPS ? gn_pseudo_cap(groups, c) : bounds.upper};
+    if (bounds.binds && !beyond_bounds)
+        out->allowed =
+            (gn_interval){bounds.lower, run->known ? bounds.upper : gn_pseudo_cap(groups, c)};
     out->usual = (gn_interval){0, isinf(out->allowed.hi) ? 1 : 0.99 * out->allowed.hi};
     return GERNE_OK;
 }

@@ -33,11 +33,16 @@ GERNE_CHECKED gerne_status gn_extrapolation_step(gn_run *run, gn_extrapolation *
 /* Batches that a step gets. */
 size_t gn_extrapolation_batches(const gn_run *run, const gn_extrapolation *e);
 
-/* The hook limits, for beta: by the groups that the run will have, with flags of
- * gerne_check_beta. */
-GERNE_CHECKED gerne_status gn_extrapolation_limits(gerne_ctx *ctx, const gerne_groups *groups,
-                                                   double c, unsigned flags, int steps,
-                                                   gn_limits *out);
+/* The groups that beta can be checked against before training; NULL when an estimator will find
+ * them, and cannot tell their sizes. */
+const gerne_groups *gn_extrapolation_groups(const gn_run *run);
+
+/* Flags of gerne_check_beta: groups that are a guess may exceed their bound. */
+unsigned gn_extrapolation_flags(const gn_run *run, bool beyond_bounds);
+
+/* The hook limits, for beta, by the groups that the run will have. */
+GERNE_CHECKED gerne_status gn_extrapolation_limits(const gn_run *run, double c, bool beyond_bounds,
+                                                   int steps, gn_limits *out);
 
 /* The hook watch: inside its bounds the loss is a mean of losses by shares that are not negative,
  * so a mean well below zero says that L_b grows without bound, long before figures overflow. */

@@ -88,37 +88,28 @@ static double beta_of(const gn_run *run)
     return isnan(given->beta) ? gn_beta_of(given->c, AUTOMATIC_S) : given->beta;
 }
 
-static unsigned beta_flags(const gn_run *run)
-{
-    const gerne_options *given = run->options;
-    return (run->known ? 0U : GERNE_PSEUDO_GROUPS) |
-           (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
-}
-
 static gerne_status check_groups(gn_run *run, const gerne_groups *groups)
 {
     const gerne_options *given = run->options;
     double beta = beta_of(run);
     if (given->adapt.rule || given->adapt.by_class)
         GN_TRY(gn_adapt_check(run, &given->adapt, groups, gn_s_of(given->c, beta)));
-    /* A class lowers a beta that is too large for it. */
-    return given->adapt.by_class
-               ? GERNE_OK
-               : gerne_check_beta(run->ctx, groups, given->c, beta, beta_flags(run));
+    if (given->adapt.by_class)
+        return GERNE_OK; /* a class lowers a beta that is too large for it */
+    return gerne_check_beta(run->ctx, groups, given->c, beta,
+                            gn_extrapolation_flags(run, given->beyond_bounds));
 }
 
 static gerne_status check(gn_run *run)
 {
-    if (run->estimator && !run->expected)
-        return GERNE_OK; /* sizes are not known yet */
-    return check_groups(run, run->expected ? run->expected : run->groups);
+    const gerne_groups *groups = gn_extrapolation_groups(run);
+    return groups ? check_groups(run, groups) : GERNE_OK;
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 {
     const gerne_options *given = run->options;
-    return gn_extrapolation_limits(run->ctx, run->expected ? run->expected : run->groups, given->c,
-                                   beta_flags(run), steps, out);
+    return gn_extrapolation_limits(run, given->c, given->beyond_bounds, steps, out);
 }
 
 static gerne_status start(gn_run *run)
@@ -233,6 +224,24 @@ static const char description[] =
     "attributes of the validation split; fan needs a validation split. docs/adaptive.md compares "
     "them.";
 
+static const gn_log_plot plots[] = {
+    {.title = "Training loss",
+     .needs = "loss",
+     .lines = {{"L_b", "L_b, biased batch"},
+               {"L_lb", "L_lb, less biased batch"},
+               {"loss", "L_ext, extrapolated"}}},
+    {.title = "Extrapolation s = c (1 + beta), moved by method.adapt",
+     .note = "s = 1 balances the groups; above it the small ones weigh more.",
+     .needs = "s_high",
+     .lines = {{"s", "s in training"},
+               {"s_head", "s of the evaluated head"},
+               {"s_least", "smallest of a class"},
+               {"s_most", "largest of a class"},
+               {"s_low", "limits", .limit = true},
+               {"s_high", .limit = true}}},
+    {0},
+};
+
 const gn_method gn_method_gerne = {
     .name = "gerne",
     .paper = "Asaad et al. 2025",
@@ -247,6 +256,7 @@ const gn_method gn_method_gerne = {
     .state_size = sizeof(gerne_state),
     .limited = "beta",
     .limited_by = "c",
+    .plots = plots,
     .check = check,
     .limits = limits,
     .start = start,

@@ -7,13 +7,18 @@
 #include "methods/rules.h"
 #include "nn/loss.h"
 
-float gn_confidence(const float *logits, size_t classes)
+float gn_probability(const float *logits, size_t classes, size_t k, double temperature)
 {
     float largest = logits[gn_argmax_float(logits, classes)];
     double sum = 0;
     for (size_t c = 0; c < classes; c++)
-        sum += exp((double)(logits[c] - largest));
-    return (float)(1 / sum);
+        sum += exp((double)(logits[c] - largest) / temperature);
+    return (float)(exp((double)(logits[k] - largest) / temperature) / sum);
+}
+
+float gn_confidence(const float *logits, size_t classes)
+{
+    return gn_probability(logits, classes, gn_argmax_float(logits, classes), 1);
 }
 
 void gn_take_rows(const float *rows, const uint32_t *indices, size_t n, size_t classes, float *out)

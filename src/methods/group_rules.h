@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The probability of class k, softmax(logits / temperature)[k]. */
+float gn_probability(const float *logits, size_t classes, size_t k, double temperature);
+
 /* The largest probability of a softmax. */
 float gn_confidence(const float *logits, size_t classes);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "methods/group_rules.h"
 #include "methods/mixing.h"
 #include "methods/rules.h"
 #include "methods/weighted.h"
@@ -137,7 +138,6 @@ static const gn_option options[] = {
 };
 
 typedef struct lc_state {
-    const gerne_sampler *sampler;
     gn_lc_table table;
     int32_t *a;
     float *confidence;
@@ -180,15 +180,13 @@ static gerne_status start(gn_run *run)
     GN_TRY(gn_run_alloc(run, batch, sizeof(uint32_t), &state->partners));
     GN_TRY(gn_run_alloc(run, batch, sizeof(uint32_t), &state->room));
     GN_TRY(gn_mixing_start(run, batch, &state->mixing));
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
+    return gn_shuffled_start(run);
 }
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
-    const lc_state *state = run->state;
-    (void)k;
     plan->everywhere = true;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_plan(run, k, plan);
 }
 
 /* A cross-entropy that notes what the biased network says about the samples. */
@@ -203,12 +201,9 @@ static double observe(const void *given, const gn_loss_part *part)
     const observer *o = given;
     for (size_t i = 0; i < part->count; i++) {
         const float *z = part->logits + i * part->classes;
-        size_t at = part->first + i, best = gn_argmax_float(z, part->classes);
-        double sum = 0;
-        for (size_t k = 0; k < part->classes; k++)
-            sum += exp((double)(z[k] - z[best]) / o->tau);
-        o->view.a[at] = (int32_t)best;
-        o->view.confidence[at] = (float)(exp((double)(z[o->view.y[at]] - z[best]) / o->tau) / sum);
+        size_t at = part->first + i, label = (size_t)o->view.y[at];
+        o->view.a[at] = (int32_t)gn_argmax_float(z, part->classes);
+        o->view.confidence[at] = gn_probability(z, part->classes, label, o->tau);
     }
     const gn_loss plain = gn_cross_entropy_loss(&o->cross_entropy);
     return plain.evaluate(plain.terms, part);

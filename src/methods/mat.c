@@ -21,7 +21,6 @@ static const gn_option options[] = {
 };
 
 typedef struct mat_state {
-    const gerne_sampler *sampler;
     float *held_out;             /* [n][classes]: u */
     double *shares;              /* [classes][classes]: of a batch */
     float *drawn, *shift, *room; /* [batch][classes] */
@@ -54,14 +53,7 @@ static gerne_status start(gn_run *run)
     GN_TRY(gn_run_alloc(run, drawn, sizeof(float), &state->drawn));
     GN_TRY(gn_run_alloc(run, drawn, sizeof(float), &state->shift));
     GN_TRY(gn_run_alloc(run, drawn, sizeof(float), &state->room));
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const mat_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
@@ -71,12 +63,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     (void)k;
     gn_take_rows(state->held_out, batch->indices, n, classes, state->drawn);
     gn_mat_shift(state->drawn, batch->samples.labels, n, classes, state->shares, state->shift);
-    const gn_shifted_cross_entropy terms = {gn_samples_terms(&batch->samples), state->shift,
-                                            state->room, .common = false};
-    const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
-    GN_TRY(gn_run_pass(run, 0, batch, &loss, false));
-    gn_run_log(run, "loss", gn_mean(batch->losses[0], n));
-    return gn_run_apply(run, 0);
+    return gn_shifted_step(run, batch, state->shift, state->room);
 }
 
 static const char description[] =
@@ -106,6 +93,6 @@ const gn_method gn_method_mat = {
     .plain_batches = true,
     .check = check,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
 };

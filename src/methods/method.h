@@ -158,8 +158,9 @@ typedef struct gn_run {
                                the batch at once, so that nothing is computed twice */
     size_t pass_samples;    /* of one such batch at most; batch at first */
     size_t epoch_samples;   /* n at first */
-    double c, beta;         /* of the groups' law, for reports; 1 and NaN at first */
-    double lr_scale;        /* step may set it too: multiplies the learning rate; 1 at first */
+    const gerne_sampler *shuffled; /* by gn_shuffled_start, for gn_shuffled_plan */
+    double c, beta;                /* of the groups' law, for reports; 1 and NaN at first */
+    double lr_scale; /* step may set it too: multiplies the learning rate; 1 at first */
     gn_pseudo_report pseudo;
 } gn_run;
 
@@ -184,6 +185,21 @@ typedef enum gn_val_cells {
     GN_CELLS_KINDS
 } gn_val_cells;
 
+/* A plot of the report: figures of gn_run_log over the steps of the last stage. */
+enum { GN_LOG_LINES_MAX = 8 };
+
+typedef struct gn_log_line {
+    const char *figure;
+    const char *name; /* in the legend; or NULL */
+    bool limit;       /* grey and dashed */
+} gn_log_line;
+
+typedef struct gn_log_plot {
+    const char *title, *note;            /* note may be NULL */
+    const char *needs;                   /* the figure without which it is not drawn */
+    gn_log_line lines[GN_LOG_LINES_MAX]; /* up to one without a figure */
+} gn_log_plot;
+
 struct gn_method {
     const char *name;
     const char *paper;   /* who and when: "Sagawa et al. 2020" */
@@ -204,6 +220,8 @@ struct gn_method {
     const char *limited;           /* the option that limits is about; or NULL */
     const char *limited_by;        /* the option that moves its limits most, for figures; or NULL */
     unsigned val_cells; /* bits 1 << kind: the partitions that it gives by gn_run_val_cells */
+
+    const gn_log_plot *plots; /* up to one without a title; NULL: loss, and figures called L_... */
 
     /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
     int (*stages)(const gn_run *run, gn_stage *stages);

@@ -27,31 +27,23 @@ typedef struct sw_state {
     double *weights; /* [groups] */
 } sw_state;
 
-static unsigned beta_flags(const gn_run *run)
-{
-    const sw_options *given = run->options;
-    return (run->estimator ? GERNE_PSEUDO_GROUPS : 0U) |
-           (given->beyond_bounds ? GERNE_BEYOND_BOUNDS : 0U);
-}
-
 static gerne_status check_beta(gn_run *run, const gerne_groups *groups)
 {
     const sw_options *given = run->options;
-    return gerne_check_beta(run->ctx, groups, given->c, given->beta, beta_flags(run));
+    return gerne_check_beta(run->ctx, groups, given->c, given->beta,
+                            gn_extrapolation_flags(run, given->beyond_bounds));
 }
 
 static gerne_status check(gn_run *run)
 {
-    if (run->estimator && !run->expected)
-        return GERNE_OK; /* sizes are not known yet */
-    return check_beta(run, run->expected ? run->expected : run->groups);
+    const gerne_groups *groups = gn_extrapolation_groups(run);
+    return groups ? check_beta(run, groups) : GERNE_OK;
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 {
     const sw_options *given = run->options;
-    return gn_extrapolation_limits(run->ctx, run->expected ? run->expected : run->groups, given->c,
-                                   beta_flags(run), steps, out);
+    return gn_extrapolation_limits(run, given->c, given->beyond_bounds, steps, out);
 }
 
 static gerne_status start(gn_run *run)

@@ -1,4 +1,4 @@
-/* ula.c - unsupervised logit adjustment (Tsirigotis et al. 2023): a first model that leans on the
+/* ula.c - unsupervised logit adjustment (Tsirigotis et al. 2023): a first model that relies on the
  * shortcut predicts k; the logits of the second are adjusted by how often class y goes with it.
  *
  *     C <- 0.999 C + 0.001 mean_i softmax(f~(x_i) / tau_t) (x) onehot(y_i), from 1/K^2 on
@@ -9,7 +9,7 @@
 #include "methods/estimating.h"
 #include "methods/group_rules.h"
 #include "methods/shifted.h"
-#include "methods/weighted.h"
+#include "methods/two_stage.h"
 
 typedef enum part { PART_WHOLE, PART_HEAD } part;
 
@@ -38,30 +38,19 @@ static const gn_option options[] = {
 };
 
 typedef struct ula_state {
-    const gerne_sampler *sampler;
     float *logits; /* [n][classes] of the first model, then its classes in validation */
     float *shares; /* [classes][classes]: C */
     float *said;   /* [n][classes]: softmax(logits / tau_train) */
     float *drawn, *shift, *room; /* [batch][classes] */
 } ula_state;
 
-static bool is_first(const gn_run *run)
-{
-    return run->stage_index == 0;
-}
-
 static int stages(const gn_run *run, gn_stage *list)
 {
     const ula_options *given = run->options;
-    list[0] = (gn_stage){.name = "first",
-                         .lr_factor = given->first_lr,
-                         .decay_factor = 1,
-                         .epochs = given->first_epochs,
-                         .networks = 1,
-                         .head_only = given->first == PART_HEAD,
-                         .keep = GN_KEEP_LAST};
-    list[1] = (gn_stage){.name = "main", .lr_factor = 1, .decay_factor = 1, .networks = 1};
-    return 2;
+    int count = gn_first_and_main(given->first_epochs, list);
+    list[0].lr_factor = given->first_lr;
+    list[0].head_only = given->first == PART_HEAD;
+    return count;
 }
 
 static gerne_status take_first_model(gn_run *run)
@@ -86,16 +75,9 @@ static gerne_status start(gn_run *run)
     GN_TRY(gn_run_table(run, "ula", run->n * classes + gn_val_count(run), 0, &state->logits));
     GN_TRY(gn_run_table(run, "ula shares", classes * classes, 1.0f / (float)(classes * classes),
                         &state->shares));
-    if (!is_first(run))
+    if (!gn_is_first_stage(run))
         GN_TRY(take_first_model(run));
-    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &state->sampler);
-}
-
-static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
-{
-    const ula_state *state = run->state;
-    (void)k;
-    return gn_plan_draw(plan, state->sampler, GERNE_DRAW_SHUFFLED);
+    return gn_shuffled_start(run);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
@@ -104,7 +86,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
     ula_state *state = run->state;
     size_t n = batch->samples.count, classes = run->classes;
     (void)k;
-    if (is_first(run))
+    if (gn_is_first_stage(run))
         return gn_plain_step(run, batch);
     gn_take_rows(state->said, batch->indices, n, classes, state->drawn);
     gn_ula_update(state->drawn, batch->samples.labels, n, classes, given->memory, state->shares);
@@ -113,12 +95,7 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
         gn_ula_shift(state->shares + predicted * classes, classes, given->tau_shift,
                      state->shift + i * classes);
     }
-    const gn_shifted_cross_entropy terms = {gn_samples_terms(&batch->samples), state->shift,
-                                            state->room, .common = false};
-    const gn_loss loss = gn_shifted_cross_entropy_loss(&terms);
-    GN_TRY(gn_run_pass(run, 0, batch, &loss, false));
-    gn_run_log(run, "loss", gn_mean(batch->losses[0], n));
-    return gn_run_apply(run, 0);
+    return gn_shifted_step(run, batch, state->shift, state->room);
 }
 
 static gerne_status finish(gn_run *run)
@@ -158,7 +135,7 @@ const gn_method gn_method_ula = {
     .val_cells = 1 << GN_CELLS_BIASED,
     .stages = stages,
     .start = start,
-    .plan = plan,
+    .plan = gn_shuffled_plan,
     .step = step,
     .finish = finish,
 };

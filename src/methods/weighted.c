@@ -6,6 +6,17 @@ gerne_status gn_plan_draw(gn_plan *plan, const gerne_sampler *sampler, gerne_dra
     return GERNE_OK;
 }
 
+gerne_status gn_shuffled_start(gn_run *run)
+{
+    return gn_run_sampler(run, NULL, &(gerne_sampler_options){.drop_last = true}, &run->shuffled);
+}
+
+gerne_status gn_shuffled_plan(gn_run *run, int64_t k, gn_plan *plan)
+{
+    (void)k;
+    return gn_plan_draw(plan, run->shuffled, GERNE_DRAW_SHUFFLED);
+}
+
 static gn_cross_entropy terms_of(const gn_minibatch *batch, const float *weights)
 {
     gn_cross_entropy terms = gn_samples_terms(&batch->samples);

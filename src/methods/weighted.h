@@ -10,6 +10,11 @@
 GERNE_CHECKED gerne_status gn_plan_draw(gn_plan *plan, const gerne_sampler *sampler,
                                         gerne_draw draw);
 
+/* For methods that draw one batch of shuffled epochs: start calls the first, the other is the hook
+ * plan. */
+GERNE_CHECKED gerne_status gn_shuffled_start(gn_run *run);
+GERNE_CHECKED gerne_status gn_shuffled_plan(gn_run *run, int64_t k, gn_plan *plan);
+
 /* gn_run_pass, _forward and _backward with the loss sum_j weights[j] CE_j; the draw's own weights
  * when weights is NULL. */
 GERNE_CHECKED gerne_status gn_weighted_pass(gn_run *run, int i, gn_minibatch *batch,

@@ -55,9 +55,9 @@ gerne_status gn_comparison_print(gerne_ctx *ctx, const gn_comparison *comparison
                         (unsigned long long)c->gap_samples, c->gap_samples == 1 ? "" : "s",
                         c->wga_difference > 0 ? "second" : "first"));
     GN_TRY(gn_text_add(ctx, out,
-                       "  only the first is correct on %llu samples, only the second on %llu "
+                       "  only the first is correct on %llu sample%s, only the second on %llu "
                        "(McNemar p = %.3g)\n",
-                       (unsigned long long)c->all.only_first,
+                       (unsigned long long)c->all.only_first, c->all.only_first == 1 ? "" : "s",
                        (unsigned long long)c->all.only_second, c->mcnemar));
     return gn_text_add(ctx, out, "  %llu paired resamples within the groups\n",
                        (unsigned long long)c->resamples);

@@ -20,8 +20,8 @@ json_t *gn_evaluation_json(const gn_evaluation *evaluation)
 gerne_status gn_evaluation_print(gerne_ctx *ctx, const gn_evaluation *evaluation, gn_text *out)
 {
     const gn_evaluated *first = &evaluation->first, *second = evaluation->second;
-    GN_TRY(gn_text_add(ctx, out, "%s: %llu samples\n\n", first->name,
-                       (unsigned long long)first->metrics->n));
+    GN_TRY(gn_text_add(ctx, out, "%s: %llu sample%s\n\n", first->name,
+                       (unsigned long long)first->metrics->n, first->metrics->n == 1 ? "" : "s"));
     GN_TRY(gn_metrics_print(ctx, first->metrics, &first->names, out));
     if (!evaluation->comparison)
         return GERNE_OK;

@@ -67,14 +67,11 @@ gerne_status gn_predictions_add(gerne_ctx *ctx, gn_predictions *predictions, int
 /* The softmax in place of the largest index; false when a logit is not finite. */
 static bool softmax(const float *logits, int32_t classes, double *out, int32_t *argmax)
 {
-    int32_t best = 0;
-    for (int32_t k = 0; k < classes; k++) {
+    for (int32_t k = 0; k < classes; k++)
         if (!isfinite(logits[k]))
             return false;
-        if (logits[k] > logits[best])
-            best = k;
-    }
-    *argmax = best;
+    size_t best = gn_argmax_float(logits, (size_t)classes);
+    *argmax = (int32_t)best;
     if (!out)
         return true;
     double sum = 0;
@@ -109,15 +106,6 @@ gerne_status gn_predictions_add_logits(gerne_ctx *ctx, gn_predictions *predictio
         predictions->count++;
     }
     return GERNE_OK;
-}
-
-int32_t gn_argmax(const double *values, int32_t count)
-{
-    int32_t best = 0;
-    for (int32_t k = 1; k < count; k++)
-        if (values[k] > values[best])
-            best = k;
-    return best;
 }
 
 gerne_status gn_check_group_count(gerne_ctx *ctx, size_t classes, size_t attributes)

@@ -13,6 +13,7 @@
 #ifndef GN_METRICS_PREDICTIONS_H
 #define GN_METRICS_PREDICTIONS_H
 
+#include "base/argmax.h"
 #include "base/memory.h"
 #include "debias/groups.h"
 
@@ -42,9 +43,6 @@ GERNE_CHECKED gerne_status gn_predictions_add(gerne_ctx *ctx, gn_predictions *pr
 GERNE_CHECKED gerne_status gn_predictions_add_logits(gerne_ctx *ctx, gn_predictions *predictions,
                                                      const float *logits, const int32_t *y,
                                                      const int32_t *a, size_t count);
-
-/* The index of the largest value, the lowest on ties. */
-int32_t gn_argmax(const double *values, int32_t count);
 
 /* GERNE_EDATA when classes * attributes is above GN_MAX_GROUPS. */
 GERNE_CHECKED gerne_status gn_check_group_count(gerne_ctx *ctx, size_t classes, size_t attributes);

@@ -295,9 +295,9 @@ static gerne_status take_row(reader *r)
         GN_TRY(take_class(r, (size_t)r->pred, &pred));
         GN_TRY(note_class(r, pred, false));
     } else
-        pred = r->probability_columns ? (uint32_t)gn_argmax(r->row, (int32_t)r->closed) : y;
+        pred = r->probability_columns ? (uint32_t)gn_argmax(r->row, r->closed) : y;
     if (r->probability_columns) {
-        double most = r->row[gn_argmax(r->row, (int32_t)r->closed)];
+        double most = r->row[gn_argmax(r->row, r->closed)];
         r->out->disagreements += r->row[pred] < most - tie_slack;
     }
     GN_TRY(take_id(r));
@@ -341,9 +341,9 @@ static gerne_status apply_scores(reader *r)
         double *row = p->probabilities + 2 * i;
         row[0] = 1 - r->scores[i];
         row[1] = r->scores[i];
-        int32_t likelier = gn_argmax(row, 2);
+        size_t likelier = gn_argmax(row, 2);
         if (r->pred < 0)
-            p->pred[i] = likelier;
+            p->pred[i] = (int32_t)likelier;
         r->out->disagreements += row[p->pred[i]] < row[likelier] - tie_slack;
     }
     return GERNE_OK;

@@ -84,13 +84,14 @@ double gn_calibration_error(const gn_predictions *predictions)
     if (!predictions->with_probabilities || predictions->count == 0)
         return NAN;
     double confidences[BINS] = {0}, outcomes[BINS] = {0};
-    bool binary = predictions->classes == 2;
+    size_t classes = (size_t)predictions->classes;
+    bool binary = classes == 2;
     for (size_t i = 0; i < predictions->count; i++) {
-        const double *row = predictions->probabilities + i * (size_t)predictions->classes;
-        int32_t judged = binary ? 1 : gn_argmax(row, predictions->classes);
+        const double *row = predictions->probabilities + i * classes;
+        size_t judged = binary ? 1 : gn_argmax(row, classes);
         int bin = bin_of(row[judged]);
         confidences[bin] += row[judged];
-        outcomes[bin] += predictions->y[i] == judged;
+        outcomes[bin] += (size_t)predictions->y[i] == judged;
     }
     double error = 0;
     for (int bin = 0; bin < BINS; bin++) /* n_b cancels: |sum of outcomes - sum of confidences| */

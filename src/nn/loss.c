@@ -4,15 +4,6 @@
 
 enum { WORTH_THREADS = 4096 }; /* logits of a part */
 
-size_t gn_argmax_float(const float *values, size_t count)
-{
-    size_t best = 0;
-    for (size_t k = 1; k < count; k++)
-        if (values[k] > values[best])
-            best = k;
-    return best;
-}
-
 static double sum_of_exponentials(const float *z, size_t classes, float largest)
 {
     double sum = 0;

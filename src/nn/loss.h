@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/argmax.h"
+
 #pragma GCC visibility push(default) /* what plug-ins may call */
 
 /* Some consecutive samples of a batch: first..first+count-1. Rows of the arrays are theirs. */
@@ -55,9 +57,6 @@ void gn_softmax(float *logits, size_t count, size_t classes);
 
 /* The arg max of each row, lowest index on ties. */
 void gn_predict(const float *logits, size_t count, size_t classes, int32_t *predictions);
-
-/* The index of the largest value, the lowest on ties. */
-size_t gn_argmax_float(const float *values, size_t count);
 
 #pragma GCC visibility pop
 

@@ -69,8 +69,9 @@ const gn_option gn_model_option_table[] = {
      .help = "side of a patch in pixels (default: that of model.weights, else 16)"},
     {"pool", GN_CHOICE, OPTION(pool), .fallback = "first", .choices = "first|mean", .when = BERT,
      .flags = GN_LENIENT,
-     .help = "what stands for a text: its first token through the pooler, if there is one (first, "
-             "as in BERT), or the mean of its tokens (mean, as in sentence encoders)"},
+     .help =
+         "features of a text: its first token through the pooler, if there is one (first, as in "
+         "BERT), or the mean of its tokens (mean, as in sentence encoders)"},
     {"inner_dropout", GN_REAL, OPTION(inner_dropout), .fallback = "0.1", .min = 0, .max = 1,
      .when = BERT, .flags = GN_LENIENT | GN_TUNABLE | GN_OPEN_MAX,
      .help = "dropout probability inside of bert: embeddings, attention and residual branches, "

@@ -53,7 +53,7 @@ void gn_weight_set_contiguous(gn_weight *weight);
 enum { GN_SHAPE_TEXT = 192 };
 const char *gn_shape_text(const int64_t *dims, size_t ndims, char buffer[GN_SHAPE_TEXT]);
 
-/* Text of a stranger made fit for a message: at most 60 bytes, control characters as '?'. */
+/* Untrusted text, made safe for a message: at most 60 bytes, control characters as '?'. */
 enum { GN_SAFE_TEXT = 64 };
 const char *gn_safe_text(const char *bytes, size_t size, char buffer[GN_SAFE_TEXT]);
 

@@ -84,7 +84,7 @@ static bool same_shape(const gn_wanted *wanted, const gn_weight *weight)
            memcmp(wanted->dims, weight->dims, wanted->ndims * sizeof wanted->dims[0]) == 0;
 }
 
-/* A head of another shape is left out as a whole: half of it would fit nothing. */
+/* A head of another shape is skipped as a whole: half of it would fit nothing. */
 static void check_head(matcher *m)
 {
     bool any = false, optional = false;

@@ -32,7 +32,7 @@ void gn_curves_close(gn_curves *curves);
 /* Starts an entry at this position; the values that follow belong to it. */
 GERNE_CHECKED gerne_status gn_curves_entry(gn_curves *curves, double position);
 
-/* A figure of the present entry. Values that are not finite are left out, and so are columns
+/* A figure of the present entry. Values that are not finite are ignored, and so are columns
  * beyond GN_CURVE_COLUMNS and names that are too long. */
 GERNE_CHECKED gerne_status gn_curves_put(gn_curves *curves, const char *name, double value);
 

@@ -143,7 +143,7 @@ gn_state_words gn_run_state(const gn_run_record *run);
 GERNE_CHECKED gerne_status gn_base_name(gerne_ctx *ctx, gn_arena *arena, const char *path,
                                         const char **out);
 
-/* The two ends of an interval of a stranger's JSON; false, and NaN, when it is missing or of
+/* The two ends of an interval in untrusted JSON; false, and NaN, when it is missing or of
  * another kind. */
 bool gn_json_range(const json_t *object, const char *key, double *lo, double *hi);
 

@@ -7,7 +7,7 @@
 #include "report/plot.h"
 #include "report/sections.h"
 
-enum { LINES_MAX = 300, COLOURED_GROUPS = 5, NAME_BYTES = 256 };
+enum { LINES_MAX = 300, COLOURED_GROUPS = 5, NAME_BYTES = 256, PLOTS_MAX = 16 };
 
 /* The series of one plot. */
 typedef struct lines {
@@ -62,36 +62,64 @@ static void draw(const lines *l, const gn_run_record *run, gn_plot *plot, bool l
     gn_plot_draw(l->page, plot);
 }
 
-/* What methods log of their losses, in the order and with the names that people know. */
+static const char LOGGED[] = "mean since the last evaluation";
+
+/* Of a run, or a stage, without plots of its own: loss, and the figures called L_something. */
 static void draw_losses(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
 {
-    bool gerne = gn_curves_find(curves, "train/L_lb") >= 0;
+    static const char prefix[] = "train/L_";
     l->count = 0;
-    add_line(l, curves, "train/L_b", "L_b, biased batch", 1, 0, false);
-    add_line(l, curves, "train/L_lb", "L_lb, less biased batch", 1, 2, false);
-    add_line(l, curves, "train/L_ext", "L_ext, extrapolated", 1, 1, false);
-    add_line(l, curves, "train/loss", gerne ? "L_ext, extrapolated" : "loss", 1, gerne ? 1 : 0,
-             false);
-    gn_plot plot = plot_of(l, "Training loss", "mean since the last evaluation", NULL);
+    add_line(l, curves, "train/loss", "loss", 1, 0, false);
+    for (size_t i = 0; i < curves->column_count; i++) {
+        const char *column = curves->columns[i].name;
+        if (strncmp(column, prefix, sizeof prefix - 1) == 0)
+            add_line(l, curves, column, column + strlen("train/"), 1, (int)l->count, false);
+    }
+    gn_plot plot = plot_of(l, "Training loss", LOGGED, NULL);
     draw(l, run, &plot, last);
 }
 
-/* s = c (1 + beta) where a rule moves it, between the limits of the rule. */
-static void draw_s(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
+/* A line of a described plot, when its figure was logged. */
+static void add_figure(lines *l, const gn_curves *curves, const json_t *line)
 {
-    l->count = 0;
-    if (gn_curves_find(curves, "train/s_high") < 0)
+    char column[GN_CURVE_NAME];
+    const char *figure = gn_json_text(line, "figure");
+    bool limit = json_is_true(json_object_get(line, "limit"));
+    if (!figure)
         return;
-    add_line(l, curves, "train/s", "s in training", 1, 0, false);
-    add_line(l, curves, "train/s_head", "s of the evaluated head", 1, 2, false);
-    add_line(l, curves, "train/s_least", "smallest of a class", 1, 3, false);
-    add_line(l, curves, "train/s_most", "largest of a class", 1, 4, false);
-    add_line(l, curves, "train/s_low", "limits", 1, GN_GREY, true);
-    add_line(l, curves, "train/s_high", NULL, 1, GN_GREY, true);
-    gn_plot plot = plot_of(l, "Extrapolation s = c (1 + beta), moved by method.adapt",
-                           "mean since the last evaluation", NULL);
-    plot.note = "s = 1 balances the groups; above it the small ones weigh more.";
-    draw(l, run, &plot, last);
+    snprintf(column, sizeof column, "train/%s", figure);
+    add_line(l, curves, column, gn_json_text(line, "name"), 1, limit ? GN_GREY : (int)l->count,
+             limit);
+}
+
+static void draw_logged(lines *l, const gn_run_record *run, const gn_curves *curves,
+                        const json_t *described)
+{
+    char needed[GN_CURVE_NAME];
+    const char *title = gn_json_text(described, "title"), *needs = gn_json_text(described, "needs");
+    const json_t *list = json_object_get(described, "lines");
+    if (!title || !needs)
+        return;
+    snprintf(needed, sizeof needed, "train/%s", needs);
+    if (gn_curves_find(curves, needed) < 0)
+        return;
+    l->count = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        add_figure(l, curves, json_array_get(list, i));
+    gn_plot plot = plot_of(l, title, LOGGED, NULL);
+    plot.note = gn_json_text(described, "note");
+    draw(l, run, &plot, true);
+}
+
+/* The figures of the last stage, which is the method's, as the log's first event describes them. */
+static void draw_figures(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
+{
+    const json_t *plots = json_object_get(run->start, "plots");
+    size_t count = last ? json_array_size(plots) : 0;
+    if (count == 0)
+        draw_losses(l, run, curves, last);
+    for (size_t i = 0; i < count && i < PLOTS_MAX; i++)
+        draw_logged(l, run, curves, json_array_get(plots, i));
 }
 
 static void draw_accuracies(lines *l, const gn_run_record *run, const gn_curves *curves, bool last)
@@ -174,8 +202,7 @@ static void draw_stage(lines *l, const gn_run_record *run, const gn_stage_record
     draw_accuracies(l, run, curves, last);
     if (last)
         draw_groups(l, run, curves);
-    draw_losses(l, run, curves, last);
-    draw_s(l, run, curves, last);
+    draw_figures(l, run, curves, last);
     gn_page_add(l->page, "</div>\n");
 }
 

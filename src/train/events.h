@@ -13,7 +13,7 @@
 
 typedef struct gn_events gn_events;
 
-/* Starts the file (keep = 0) or goes on after its first keep bytes. The context is lent. */
+/* Starts the file (keep = 0) or appends after its first keep bytes. The context is lent. */
 GERNE_CHECKED gerne_status gn_events_open(gerne_ctx *ctx, const char *path, uint64_t keep,
                                           gn_events **out);
 

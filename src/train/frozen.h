@@ -14,7 +14,7 @@
  *
  * A file is found by what it was made from: the architecture and weights of what is frozen, the
  * fingerprint of the data (contents, transform, labels), precision and threads. It appears under
- * its name only when it is complete; one that is damaged is noticed and made again.
+ * its name only when it is complete; one that is damaged is detected and computed again.
  */
 #ifndef GN_TRAIN_FROZEN_H
 #define GN_TRAIN_FROZEN_H

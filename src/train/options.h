@@ -71,7 +71,7 @@ GERNE_CHECKED gerne_status gn_run_config_describe(gerne_ctx *ctx, gn_config *con
 /* Whether every method has the option, such as method.name. */
 bool gn_is_common_method_option(const char *name);
 
-/* The folder of what can be made again: the option, or gerne under the user's cache folder. */
+/* The cache directory: the option, or gerne under the user's cache directory. */
 GERNE_CHECKED gerne_status gn_cache_folder(gerne_ctx *ctx, gn_arena *arena, const char *option,
                                            const char **out);
 

@@ -62,19 +62,42 @@ static void restore_warnings(gn_trainer *t, const json_t *head)
 
 /* ---- logs ---- */
 
+static json_t *lines_json(const gn_log_plot *plot)
+{
+    json_t *lines = json_array();
+    for (int i = 0; i < GN_LOG_LINES_MAX && plot->lines[i].figure; i++)
+        json_array_append_new(lines,
+                              json_pack("{s:s,s:s*,s:b}", "figure", plot->lines[i].figure, "name",
+                                        plot->lines[i].name, "limit", plot->lines[i].limit));
+    return lines;
+}
+
+/* What the report draws of the method's figures: it reads run directories, not descriptors. */
+static json_t *plots_json(const gn_log_plot *plot)
+{
+    json_t *plots = json_array();
+    for (; plot && plot->title; plot++)
+        json_array_append_new(plots, json_pack("{s:s,s:s*,s:s,s:o}", "title", plot->title, "note",
+                                               plot->note, "needs", plot->needs, "lines",
+                                               lines_json(plot)));
+    return plots;
+}
+
 static gerne_status log_start(gn_trainer *t)
 {
     const gn_dataset *data = t->input.data;
     gn_text config = {0};
     GN_TRY(gn_config_print(t->run.ctx, t->config->config, GN_NO_HASH, &config));
-    json_t *event = json_pack(
-        "{s:s,s:s,s:s,s:s,s:i,s:i,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash", t->run_hash,
-        "data_fingerprint", t->input.fingerprint, "config", config.bytes ? config.bytes : "",
-        "threads", gn_device_threads(t->device), "ranks", gn_ranks_size(gn_ranks_of(t->run.ctx)),
-        "class_names", gn_json_names(data->class_names, data->classes), "attribute_names",
-        gn_attribute_names_json(data->attribute_names, data->attributes), "train_counts",
-        gn_json_counts(t->input.train_counts, data->classes,
-                       data->attributes ? data->attributes : 1));
+    json_t *event =
+        json_pack("{s:s,s:s,s:s,s:s,s:i,s:i,s:o,s:o,s:o,s:o}", "gerne", gerne_version(), "run_hash",
+                  t->run_hash, "data_fingerprint", t->input.fingerprint, "config",
+                  config.bytes ? config.bytes : "", "threads", gn_device_threads(t->device),
+                  "ranks", gn_ranks_size(gn_ranks_of(t->run.ctx)), "class_names",
+                  gn_json_names(data->class_names, data->classes), "attribute_names",
+                  gn_attribute_names_json(data->attribute_names, data->attributes), "train_counts",
+                  gn_json_counts(t->input.train_counts, data->classes,
+                                 data->attributes ? data->attributes : 1),
+                  "plots", plots_json(t->run.method->plots));
     gn_text_free(&config);
     GN_TRY(gn_runlog_event(t->record.log, "start", event));
     for (size_t i = 0; i < json_array_size(t->record.warnings); i++)

@@ -1,12 +1,12 @@
 /* refit.c - heads that are fitted for an evaluation alone: the option repair, and the hook refit.
  *
- * repair fits the head anew, by group-balanced logistic regression as in DFR, to samples that are
+ * repair fits the head anew, by group-balanced logistic regression, to samples that are
  * neither trained on nor judged: half of the validation split, or a fifth of the training split. As
  * it does so before every evaluation, the checkpoint is selected after the repair. */
 #include <string.h>
 
 #include "debias/groups.h"
-#include "methods/dfr_fit.h"
+#include "methods/head_fit.h"
 #include "train/trainer.h"
 
 static const double VALIDATION_SHARE = 0.5, TRAINING_SHARE = 0.2;
@@ -50,13 +50,13 @@ static gerne_status check_sizes(gn_trainer *t, const gn_grouped *all, const bool
         if (count == 0 || fitted >= 2)
             continue;
         gn_fail(t->run.ctx, GERNE_EUSAGE,
-                "repair %s fits the head to %s: class '%s'%s%s%s has %zu samples there, it needs "
-                "%d",
+                "repair %s fits the head to %s: class '%s'%s%s%s has %zu sample%s there, it "
+                "needs %d",
                 val ? "val" : "train",
                 val ? "half of the validation split" : "a fifth of the training split",
                 data->class_names[g / attributes], attributes > 1 ? " with attribute '" : "",
                 attributes > 1 ? data->attribute_names[g % attributes] : "",
-                attributes > 1 ? "'" : "", count, val ? 4 : 10);
+                attributes > 1 ? "'" : "", count, count == 1 ? "" : "s", val ? 4 : 10);
         gn_hint(t->run.ctx, "use --repair %s or none%s", val ? "train" : "val",
                 attributes > 1 ? ", or --method.attributes unknown, which balances classes" : "");
         return GERNE_EUSAGE;
@@ -142,7 +142,7 @@ static gerne_status repair(gn_trainer *t, gn_arena *arena)
     float *x;
     int32_t *y;
     gn_linear_head head;
-    gn_dfr_outcome outcome;
+    gn_head_outcome outcome;
     GN_TRY(gn_arena_alloc(run->ctx, arena, list->count * width, sizeof *x, &x));
     GN_TRY(gn_arena_alloc(run->ctx, arena, list->count, sizeof *y, &y));
     GN_TRY(gn_arena_alloc(run->ctx, arena, run->classes * width, sizeof(float), &head.weights));
@@ -150,7 +150,7 @@ static gerne_status repair(gn_trainer *t, gn_arena *arena)
     GN_TRY(gn_infer_list(t, 0, list, NULL, x));
     for (size_t i = 0; i < list->count; i++)
         y[i] = t->input.data->y[list->items[i]];
-    const gn_dfr_problem problem = {
+    const gn_head_problem problem = {
         .samples = {.x = x, .y = y, .n = list->count, .width = width, .classes = run->classes},
         .groups = {t->input.repair_groups, list->count, groups},
         .reference = x,
@@ -158,7 +158,7 @@ static gerne_status repair(gn_trainer *t, gn_arena *arena)
         .repeats = REPEATS,
         .seed = (uint64_t)t->config->top.seed,
     };
-    GN_TRY(gn_dfr_fit(run->ctx, &problem, &head, &outcome));
+    GN_TRY(gn_head_fit(run->ctx, &problem, &head, &outcome));
     gn_run_log(run, "repair_c", outcome.c);
     return gn_run_set_head(run, 0, head.weights, head.bias);
 }

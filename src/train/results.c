@@ -211,8 +211,8 @@ static gerne_status print_pseudo(gn_trainer *t, gn_text *out)
     const gn_pseudo_report *p = &t->at.pseudo;
     if (!p->made || isnan(p->precision))
         return GERNE_OK;
-    GN_TRY(gn_text_add(t->run.ctx, out, "\npseudo-groups: %llu samples taken for the minority",
-                       (unsigned long long)p->n));
+    GN_TRY(gn_text_add(t->run.ctx, out, "\npseudo-groups: %llu sample%s taken for the minority",
+                       (unsigned long long)p->n, p->n == 1 ? "" : "s"));
     if (!isnan(p->t))
         GN_TRY(gn_text_add(t->run.ctx, out, " (t = %g)", p->t));
     return gn_text_add(t->run.ctx, out, ", precision %.3f, recall %.3f\n", p->precision, p->recall);

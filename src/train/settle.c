@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "methods/list.h"
 #include "ranks/ranks.h"
 #include "train/default_network.h"
 #include "train/trainer.h"
@@ -295,6 +296,34 @@ static void add_stages(gn_trainer *t, const gn_method *owner, const void *option
     t->stage_count += count;
 }
 
+/* "jtt, xrm or mst": what in a list gives such cells. */
+static gerne_status name_givers(gerne_ctx *ctx, const gn_method *const *list, gn_val_cells kind,
+                                gn_text *out)
+{
+    const gn_method *last = NULL;
+    for (; *list; list++) {
+        if (!((*list)->val_cells >> kind & 1))
+            continue;
+        if (last)
+            GN_TRY(gn_text_add(ctx, out, "%s%s", out->size ? ", " : "", last->name));
+        last = *list;
+    }
+    return last ? gn_text_add(ctx, out, "%s%s", out->size ? " or " : "", last->name) : GERNE_OK;
+}
+
+static gerne_status hint_at_cells(gerne_ctx *ctx, gn_val_cells kind)
+{
+    GN_LOCAL(gn_text) estimators = {0}, methods = {0};
+    GN_TRY(name_givers(ctx, gn_estimators, kind, &estimators));
+    GN_TRY(name_givers(ctx, gn_methods, kind, &methods));
+    gn_hint(ctx,
+            "use --method.attributes unknown with --method.estimator %s%s%s, or --select.metric "
+            "worst_class",
+            estimators.bytes, methods.size ? ", or --method.name " : "",
+            methods.size ? methods.bytes : "");
+    return GERNE_OK;
+}
+
 /* The figures of cells exist where a part of the run gives the cells. */
 static gerne_status check_selection(gn_trainer *t)
 {
@@ -323,9 +352,7 @@ static gerne_status check_selection(gn_trainer *t)
     gn_fail(run->ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this run: %s", word,
             inferred ? "no estimator infers groups of the validation split"
                      : "it has no biased model that predicts the validation split");
-    gn_hint(run->ctx, "use --method.attributes unknown with %s, or --select.metric worst_class",
-            inferred ? "--method.estimator xrm, jtt or mst"
-                     : "--method.estimator biased, jtt or mst, or the methods ula or cnc");
+    GN_TRY(hint_at_cells(run->ctx, kinds[metric]));
     return GERNE_EUSAGE;
 }
 

@@ -204,6 +204,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->looks_first = false;
     run->pass_samples = run->batch;
     run->epoch_samples = run->n;
+    run->shuffled = NULL;
     run->c = 1;
     run->beta = (double)NAN;
     run->lr_scale = 1;

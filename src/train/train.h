@@ -1,4 +1,4 @@
-/* train.h - one run into a run directory, and going on with one that stopped. */
+/* train.h - trains one run into a run directory, or resumes one. */
 #ifndef GN_TRAIN_TRAIN_H
 #define GN_TRAIN_TRAIN_H
 

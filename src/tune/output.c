@@ -196,8 +196,9 @@ static gerne_status print_report(gn_tuner *t, const gn_trial_list *list, const g
     gerne_ctx *ctx = t->ctx;
     char title[400];
     snprintf(title, sizeof title,
-             "%s: %zu configurations, %zu trials; ranked by the mean %s on %s, in %%\n%s",
-             t->config->method->name, t->points.count, list->count, t->metric, split_words(t),
+             "%s: %zu configuration%s, %zu trial%s; ranked by the mean %s on %s, in %%\n%s",
+             t->config->method->name, t->points.count, t->points.count == 1 ? "" : "s", list->count,
+             list->count == 1 ? "" : "s", t->metric, split_words(t),
              is_oracle(t) ? "ORACLE: selected on the test split that it is evaluated on "
                             "(select.split)"
                           : "selected without the test split");
@@ -309,8 +310,8 @@ static gerne_status make_study(gn_tuner *t, const gn_trial_list *list, const gn_
     GN_LOCAL(json_t) *figures = NULL, *notes = json_array();
     GN_TRY(gn_tune_figures(t, ranking, &figures));
     GN_TRY(add_notes(t, list, ranking, notes));
-    snprintf(title, sizeof title, "Search over %zu configurations of %s", t->points.count,
-             t->config->method->name);
+    snprintf(title, sizeof title, "Search over %zu configuration%s of %s", t->points.count,
+             t->points.count == 1 ? "" : "s", t->config->method->name);
     const gn_study_info info = {.kind = "tune",
                                 .title = title,
                                 .command = t->request->command,

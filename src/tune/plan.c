@@ -101,8 +101,9 @@ gerne_status gn_tune_plan(gn_tuner *t)
     t->rung = 0;
     t->rung_start = 0;
     size_t later = gn_tune_to_come(t), now = t->points.count * (size_t)rung_seeds(t, 0);
-    gn_log(t->ctx, GERNE_LOG_INFO, "%zu configurations, %zu trials in '%s'", t->points.count,
-           now + later, t->request->dir);
+    gn_log(t->ctx, GERNE_LOG_INFO, "%zu configuration%s, %zu trial%s in '%s'", t->points.count,
+           t->points.count == 1 ? "" : "s", now + later, now + later == 1 ? "" : "s",
+           t->request->dir);
     return plan_rung(t, t->points.items, t->points.count);
 }
 
@@ -163,7 +164,7 @@ gerne_status gn_tune_grow(void *user, gn_ledger *ledger, size_t *to_come, bool *
         t->rung = last_rung(t); /* no configuration is left */
     *to_come = gn_tune_to_come(t);
     if (*grew)
-        gn_log(t->ctx, GERNE_LOG_INFO, "rung %d: %zu configurations promoted", t->rung + 1,
-               promoted);
+        gn_log(t->ctx, GERNE_LOG_INFO, "rung %d: %zu configuration%s promoted", t->rung + 1,
+               promoted, promoted == 1 ? "" : "s");
     return GERNE_OK;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "methods/afr.h"
-#include "methods/dfr_fit.h"
+#include "methods/head_fit.h"
 #include "methods/pde.h"
 #include "methods/self.h"
 #include "nn/logistic.h"
@@ -171,22 +171,22 @@ static void dfr_ignores_the_attribute(void **state)
         x[2 * i] = 100 + 5 * (float)((2 * y[i] - 1) + 0.3 * gn_random_normal(&noise));
         x[2 * i + 1] = (float)(2 * a - 1);
     }
-    const gn_dfr_problem problem = {.samples = {x, y, MANY, 2, 2},
-                                    .groups = {group, MANY, 4},
-                                    .reference = x,
-                                    .reference_n = MANY,
-                                    .repeats = 5,
-                                    .seed = 3};
-    gn_dfr_outcome outcome;
+    const gn_head_problem problem = {.samples = {x, y, MANY, 2, 2},
+                                     .groups = {group, MANY, 4},
+                                     .reference = x,
+                                     .reference_n = MANY,
+                                     .repeats = 5,
+                                     .seed = 3};
+    gn_head_outcome outcome;
     float logits[2 * MANY];
-    assert_ok(ctx, gn_dfr_fit(ctx, &problem, &(gn_linear_head){w, b}, &outcome));
+    assert_ok(ctx, gn_head_fit(ctx, &problem, &(gn_linear_head){w, b}, &outcome));
     gn_head_logits(&problem.samples, &(gn_linear_head){w, b}, logits);
     for (int i = 0; i < MANY; i++)
         assert_int_equal(gn_argmax_float(logits + 2 * i, 2), y[i]);
     assert_near(outcome.held_wga, 1, 0);
     assert_near(outcome.c, 1, 0);               /* the first of those that are equally good */
     assert_true(fabsf(w[3]) < 0.5f * 5 * w[2]); /* by their deviations of 1 and 5 */
-    assert_ok(ctx, gn_dfr_fit(ctx, &problem, &(gn_linear_head){again, b}, &outcome));
+    assert_ok(ctx, gn_head_fit(ctx, &problem, &(gn_linear_head){again, b}, &outcome));
     assert_memory_equal(w, again, sizeof w);
     gerne_ctx_close(ctx);
 }

@@ -122,7 +122,7 @@ static void load_case(const json_t *one, gn_predictions *p)
         for (int32_t k = 0; k < classes && p->with_probabilities; k++)
             row[k] = number(json_array_get(probabilities, i), (size_t)k);
         if (p->with_probabilities)
-            assert_int_equal(gn_argmax(row, classes),
+            assert_int_equal(gn_argmax(row, (size_t)classes),
                              (int32_t)number(json_object_get(one, "pred"), i));
         assert_ok(ctx, gn_predictions_add(ctx, p, (int32_t)number(y, i),
                                           (int32_t)number(json_object_get(one, "a"), i),

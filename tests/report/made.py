@@ -62,11 +62,22 @@ def evaluations(generator, count, groups, accuracy):
                "train": {"L_b": loss, "L_lb": loss * 1.1, "loss": loss * 1.2}, "val": val}
 
 
+# As method gerne describes its figures.
+PLOTS = [{"title": "Training loss", "needs": "loss", "lines": [
+    {"figure": "L_b", "name": "L_b, biased batch", "limit": False},
+    {"figure": "L_lb", "name": "L_lb, less biased batch", "limit": False},
+    {"figure": "loss", "name": "L_ext, extrapolated", "limit": False}]},
+    {"title": "Extrapolation s", "note": "s = 1 balances", "needs": "s_high", "lines": [
+        {"figure": "s", "name": "s in training", "limit": False},
+        {"figure": "s_high", "limit": True}]}]
+
+
 def make_run(path, class_names, attribute_names, *, seed=0, method="gerne", per_group=20,
              accuracy=0.9, finished=True, predictions=True, pictures=0, fingerprint="f" * 64,
-             oracle=False, steps=20, log_tail="", warnings=(), diverged=None):
+             oracle=False, steps=20, log_tail="", warnings=(), diverged=None,
+             plots=tuple(PLOTS)):
     """Writes a run directory and returns its path. warnings None: as versions before them wrote it;
-    diverged: what diverged.json says."""
+    diverged: what diverged.json says; plots None: as versions before them wrote it."""
     finished = finished and not diverged
     generator = random.Random(seed)
     path = Path(path)
@@ -86,6 +97,8 @@ def make_run(path, class_names, attribute_names, *, seed=0, method="gerne", per_
              "class_names": class_names, "attribute_names": attribute_names,
              "train_counts": [[900 if a == y % attributes else 10 for a in range(attributes)]
                               for y in range(classes)]}
+    if plots is not None:
+        start["plots"] = plots
     with open(path / "log.jsonl", "w", encoding="utf-8") as log:
         for event in (start, *evaluations(generator, steps, groups, truth)):
             log.write(json.dumps(event, ensure_ascii=False) + "\n")

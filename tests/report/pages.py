@@ -12,7 +12,7 @@ import unittest
 from html.parser import HTMLParser
 from pathlib import Path
 
-from made import make_run, make_study
+from made import PLOTS, make_run, make_study
 
 PROGRAM = None
 DIGITS = [str(i) for i in range(10)]
@@ -123,6 +123,25 @@ class Pages(unittest.TestCase):
         self.assertEqual(page.tags["img"], 3)
         self.assertNotIn("ORACLE", text)
         self.assertEqual(raw, self.report(run, name="again.html")[1])
+
+    def test_figures_of_the_method(self):
+        def words(**options):
+            return self.said(self.report(make_run(self.dir / str(len(list(self.dir.iterdir()))), SHAPES, COLOURS,
+                                                  **options))[0])
+        text = words()
+        self.assertIn("L_ext, extrapolated", text)
+        self.assertNotIn("Extrapolation s", text)  # no s_high was logged
+        self.assertIn("s = 1 balances", words(plots=[{**PLOTS[0], "note": "s = 1 balances"}]))
+        for plots in (None, [], "loss", {"title": "x"}):  # earlier versions, damage
+            text = words(plots=plots)
+            self.assertIn("Training loss", text)
+            self.assertIn("L_lb", text)
+            self.assertNotIn("L_ext", text)
+        for plots in ([1, None, {}], [{"title": 1, "needs": []}], [{"title": "t", "needs": "loss", "lines": 3}],
+                      [{"title": "t", "needs": "x" * 99, "lines": [{}]}],
+                      [{"title": "t", "needs": "loss", "lines": [None, {"figure": 5}, {"figure": "x" * 99}]}]):
+            self.assertNotIn("Training loss", words(plots=plots))
+        self.assertIn("<b>", words(plots=[{**PLOTS[0], "title": "<b>"}]))
 
     def test_texts_are_quoted(self):
         run = make_run(self.dir / "run", SHAPES, COLOURS, pictures=1)

@@ -60,8 +60,11 @@ class NewMethod(unittest.TestCase):
 
     def test_bad_names_change_nothing(self):
         before = {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
-        for name, words in (("", "is no name"), ("By_size", "is no name"), ("2nd", "is no name"), ("a-b", "is no name"),
-                            ("../x", "is no name"), ("x" * 25, "is no name"), ("gerne", "src/methods/gerne.c exists"),
+        invalid, listed = "is not a valid method name", "src/methods/list.c lists"
+        for name, words in (("", invalid), ("By_size", invalid), ("2nd", invalid), ("a-b", invalid), ("../x", invalid),
+                            ("x" * 25, invalid), ("none", "is a reserved word"), ("auto", "is a reserved word"),
+                            ("gerne", listed), ("cbloss", listed), ("sqrt_reweight", listed), ("reweight_crt", listed),
+                            ("xrm", listed), ("biased", listed), ("jtt", listed),
                             ("rules", "src/methods/rules.c exists"), ("gradients", "tests/methods/gradients.c exists")):
             with self.subTest(name=name):
                 result = self.add(name)

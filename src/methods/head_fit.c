@@ -1,4 +1,4 @@
-#include "methods/dfr_fit.h"
+#include "methods/head_fit.h"
 
 #include <math.h>
 
@@ -15,7 +15,7 @@ typedef struct scale {
 } scale;
 
 typedef struct workspace {
-    const gn_dfr_problem *problem;
+    const gn_head_problem *problem;
     size_t *sizes;          /* [groups] */
     uint32_t *list;         /* [n] */
     bool *fits;             /* [n]: the half to fit on */
@@ -96,7 +96,7 @@ static void fold(const workspace *w, const double *weights, const double *bias,
 /* The head's worst accuracy over groups on the half that was not fitted. */
 static double held_wga(workspace *w, const gn_linear_head *head)
 {
-    const gn_dfr_problem *p = w->problem;
+    const gn_head_problem *p = w->problem;
     const gn_featured *s = &p->samples;
     double worst = 1;
     gn_head_logits(s, head, w->logits);
@@ -119,7 +119,7 @@ static double held_wga(workspace *w, const gn_linear_head *head)
  * half lacks one; half the smallest group is the smallest of that half. */
 static size_t balance_half(workspace *w)
 {
-    const gn_dfr_problem *p = w->problem;
+    const gn_head_problem *p = w->problem;
     gn_permutation order = gn_permutation_at(p->samples.n, p->seed, GN_RNG_METHOD, HALVES, 0);
     size_t smallest = gn_smallest_group(&p->groups, w->sizes), count = 0;
     gn_take_share(&p->groups, &order, 0.5, w->sizes, w->fits);
@@ -131,25 +131,25 @@ static size_t balance_half(workspace *w)
 }
 
 static gerne_status choose_c(gerne_ctx *ctx, workspace *w, const gn_linear_head *head,
-                             gn_dfr_outcome *outcome)
+                             gn_head_outcome *outcome)
 {
     const gn_featured *s = &w->problem->samples;
     size_t count = balance_half(w);
     take_scale(s->x, s->width, w->list, count, &w->scale);
-    *outcome = (gn_dfr_outcome){.held_wga = -1};
+    *outcome = (gn_head_outcome){.held_wga = -1};
     for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
         GN_TRY(fit(ctx, w, count, tried[i]));
         fold(w, w->weights, w->bias, head);
         double wga = held_wga(w, head);
         if (wga > outcome->held_wga)
-            *outcome = (gn_dfr_outcome){tried[i], wga};
+            *outcome = (gn_head_outcome){tried[i], wga};
     }
     return GERNE_OK;
 }
 
 static gerne_status average(gerne_ctx *ctx, workspace *w, double c, const gn_linear_head *head)
 {
-    const gn_dfr_problem *p = w->problem;
+    const gn_head_problem *p = w->problem;
     size_t size = p->samples.classes * p->samples.width;
     take_scale(p->reference, p->samples.width, NULL, p->reference_n, &w->scale);
     for (size_t r = 0; r < p->repeats; r++) {
@@ -167,8 +167,8 @@ static gerne_status average(gerne_ctx *ctx, workspace *w, double c, const gn_lin
     return GERNE_OK;
 }
 
-gerne_status gn_dfr_fit(gerne_ctx *ctx, const gn_dfr_problem *problem, const gn_linear_head *head,
-                        gn_dfr_outcome *outcome)
+gerne_status gn_head_fit(gerne_ctx *ctx, const gn_head_problem *problem, const gn_linear_head *head,
+                         gn_head_outcome *outcome)
 {
     workspace w = {.problem = problem};
     GN_LOCAL(gn_arena) *arena = NULL;
