@@ -131,7 +131,8 @@ static void what_does_not_exist_cannot_choose(void **state)
     (void)state;
     const refusal list[] = {
         {(const char *const[]){"select.metric", "inferred_wga", NULL}, GERNE_EUSAGE,
-         "'inferred_wga' does not exist for this run: no estimator", "--method.estimator xrm"},
+         "'inferred_wga' does not exist for this run: no estimator",
+         "--method.estimator jtt, xrm or mst"},
         {(const char *const[]){"select.metric", "bias_gba", "method.estimator", "xrm", NULL},
          GERNE_EUSAGE, "'bias_gba' does not exist for this run: it has no biased model", "ula"},
         {(const char *const[]){"select.metric", "bias_gba", "select.split", "test", NULL},
