@@ -225,7 +225,7 @@ class Pages(unittest.TestCase):
         page, raw = self.report(run)
         text = self.said(page)
         for words in ("Diverged at step 1013: the loss is <b>nan</b>", "Hint: lower train.lr",
-                      "no test figure. Last evaluation: worst group", "Training loss", "Configuration Method",
+                      "without a test figure. Last evaluation: worst group", "Training loss", "Configuration Method",
                       "Resuming would diverge again",
                       f"gerne train {run}/config.yaml --out {run}-again --threads 2"):
             self.assertIn(words, text)
