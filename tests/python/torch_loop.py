@@ -5,6 +5,7 @@ PyTorch and in the program, three seeds each. The mean of the groups on the test
 over the seeds, must agree within a point.
 """
 import os
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # tests share the cores: threads that wait do not spin
 import tempfile
 import unittest
 from pathlib import Path

@@ -1,6 +1,7 @@
 """What goes wrong on several ranks: killed, stopped, told to end, unlike each other, misconfigured.
 
-usage: faults.py [KILLS]     so many runs are killed at a random moment and resumed (4)
+usage: faults.py             everything, with a few kills
+       faults.py KILLS       only that: so many runs are killed at a random moment and resumed
 """
 import os
 import random
@@ -76,7 +77,7 @@ class Faults(unittest.TestCase):
 
     # ---- killed ----
 
-    LONG = ["--train.steps", "400", "--train.eval_every", "40", "--train.checkpoint_every", "10"]
+    LONG = ["--train.steps", "150", "--train.eval_every", "15", "--train.checkpoint_every", "5"]
 
     def files(self, run):
         return {name: (run / name).read_bytes() for name in ("results.json", "best.safetensors", "predictions.csv")}
@@ -207,4 +208,5 @@ class Faults(unittest.TestCase):
 if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1].isdigit():
         KILLS = int(sys.argv.pop(1))
+        unittest.main(defaultTest="Faults.test_killed_and_resumed")
     unittest.main()
