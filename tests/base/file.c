@@ -1,6 +1,7 @@
 #include "testing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -334,6 +335,7 @@ static void test_a_mapped_file_that_shrinks(void **state)
         gn_map_close(&map);
         fine = fine && gn_map_check(ctx) == GERNE_EIO && strstr(gerne_message(ctx), path);
         gerne_ctx_close(ctx);
+        free(dir);
         _exit(fine ? 0 : 1);
     }
     int code;
