@@ -20,8 +20,9 @@ deps: ## install the Debian packages that are missing
 demo: deps all ## show what it does, on the embedded dataset
 	@scripts/demo $(BUILD)/gerne
 
+# One more test than cores: some mostly wait, for processes that they have killed or for disks.
 test: deps all ## set up, build, and run the tests
-	@cd $(BUILD) && ctest -j $(JOBS) -LE nightly
+	@cd $(BUILD) && ctest -j $$(($(JOBS) + 1)) -LE nightly
 
 nightly: deps ## all tests, sanitizers, valgrind, clang, torture: bounded at 80 minutes on two cores
 	@scripts/nightly
