@@ -119,6 +119,8 @@ x = rng.normal(size=(300, 4)).astype(np.float32); y = (x[:, 0] > 0).astype(int)
 fit = lambda: gerne.Classifier("erm", "unknown", epochs=2, random_state=0).fit(x, y)
 model = fit()
 expected = model.predict_proba(x)
+if "libomp" in open("/proc/self/maps").read():
+    sys.exit("a build with clang: LLVM's OpenMP does not survive a fork")
 child = os.fork()
 if child == 0:  # with networks and threads of the parent behind it
     same = np.array_equal(model.predict_proba(x), expected)
@@ -186,6 +188,8 @@ class Layouts(unittest.TestCase):
 
     def test_fork(self):
         result = support.python("-c", FORKED)
+        if "a build with clang" in result.stderr:
+            self.skipTest(result.stderr.strip())
         self.assertEqual((result.stdout.strip(), result.returncode), ("0", 0), result.stderr)
 
 
