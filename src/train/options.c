@@ -264,8 +264,8 @@ static void forget_yielded(gn_run_config *c)
 /* config.yaml has keys that apply: none of an estimator where no groups are estimated. */
 static void drop_estimator(gn_run_config *c)
 {
-    bool known = c->method_choice.attributes == GN_KNOWN &&
-                 c->method->attributes != GN_ATTRIBUTES_ESTIMATED;
+    bool known =
+        c->method_choice.attributes == GN_KNOWN && c->method->attributes != GN_ATTRIBUTES_ESTIMATED;
     if (!known && c->method->attributes != GN_ATTRIBUTES_UNUSED)
         return;
     gn_config_drop_default(c->config, "method.estimator");

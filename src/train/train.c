@@ -230,8 +230,8 @@ static gerne_status resume(gn_trainer *t, gn_text *report, json_t **results)
     if (ended)
         return first ? show_finished(t, json, report, results) : GERNE_OK;
     GN_LOCAL(json_t) *divergence = NULL;
-    GN_TRY(gn_ranks_agree(t->run.ctx,
-                          gn_divergence_read(t->run.ctx, t->directory.path, &divergence)));
+    GN_TRY(
+        gn_ranks_agree(t->run.ctx, gn_divergence_read(t->run.ctx, t->directory.path, &divergence)));
     ended = divergence != NULL;
     GN_TRY(gn_ranks_broadcast(t->run.ctx, &ended, sizeof ended));
     if (ended)
