@@ -24,8 +24,7 @@ gerne_status gn_file_open(gerne_ctx *ctx, const char *path, int *fd, size_t *siz
         return gn_fail(ctx, GERNE_EIO, "'%s' is %s, not a regular file", path,
                        S_ISDIR(info.st_mode) ? "a directory" : "a special file");
     *size = (size_t)info.st_size;
-    *fd = opened;
-    opened = -1;
+    *fd = gn_give_descriptor(&opened);
     return GERNE_OK;
 }
 

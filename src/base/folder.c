@@ -136,8 +136,7 @@ gerne_status gn_folder_open_file(gerne_ctx *ctx, const char *path, int flags, in
     if (!S_ISREG(info.st_mode))
         return gn_fail(ctx, GERNE_EIO, "'%s' is not a regular file", path);
     GN_TRY(check_names(ctx, &info, path));
-    *file = opened;
-    opened = -1;
+    *file = gn_give_descriptor(&opened);
     return GERNE_OK;
 }
 

@@ -13,6 +13,14 @@ enum { GN_TEMPORARY_NAME = 256 };
 
 /* Before a file descriptor that is a local, -1 at first: it is closed when its scope ends. */
 #define GN_CLOSED __attribute__((cleanup(gn_close_local)))
+
+/* Hands such a descriptor to the caller. */
+static inline int gn_give_descriptor(int *local)
+{
+    int given = *local;
+    *local = -1;
+    return given;
+}
 void gn_close_local(const int *file);
 
 /* Opens the directory that holds path ("." for a bare name); *name points into path. The caller

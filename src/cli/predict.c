@@ -123,7 +123,7 @@ static gerne_status print_top(printer *p, const gerne_prediction *sample)
 {
     gerne_ctx *ctx = p->cli->ctx;
     gn_text *out = &p->cli->output;
-    uint32_t order[TOP_MAX];
+    uint32_t order[TOP_MAX] = {0};
     size_t top = p->top < sample->classes ? p->top : sample->classes;
     if (sample->file && sample->file[0])
         GN_TRY(gn_text_add(ctx, out, "%s:", sample->file));
