@@ -206,7 +206,8 @@ typedef struct verdict {
 static bool alike(const verdict *all, int size)
 {
     for (int r = 1; r < size; r++)
-        if (all[r].status != all[0].status || strcmp(all[r].words.message, all[0].words.message))
+        if (all[r].status != all[0].status ||
+            strcmp(all[r].words.message, all[0].words.message) != 0)
             return false;
     return true;
 }

@@ -17,8 +17,8 @@ static void test_all_halves_survive(void **state)
 static void test_rounding(void **state)
 {
     (void)state;
-    for (uint16_t h = 0; h < GN_HALF_INFINITY - 1; h++) {
-        float low = gn_float_from_half(h), high = gn_float_from_half((uint16_t)(h + 1));
+    for (int h = 0; h < GN_HALF_INFINITY - 1; h++) {
+        float low = gn_float_from_half((uint16_t)h), high = gn_float_from_half((uint16_t)(h + 1));
         float middle = (low + high) / 2; /* exact: a float has 13 more bits */
         assert_true(low < high);
         assert_int_equal(gn_half_from_float(nextafterf(middle, low)), h);
