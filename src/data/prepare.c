@@ -77,8 +77,8 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         gn_log(ctx, GERNE_LOG_INFO,
                "%s: %.1f MB of pixels are more than data.memory_limit, so they are streamed",
                dataset->format, (double)bytes / 1e6);
-    bool made = dataset->source->contents != NULL;
-    if (!cached && made)
+    bool beside = cached && dataset->source->contents; /* the digest is an item of the loop */
+    if (!beside && dataset->source->contents)
         digest_contents(dataset);
     if (!cached && (!dataset->source->digest || (lent && dataset->no_fingerprint)))
         return GERNE_OK; /* generated, or the caller's: nothing to check */
@@ -89,12 +89,12 @@ static gerne_status prepare_pixels(gerne_ctx *ctx, gn_dataset *dataset, int thre
         status = gn_alloc_to_fill(ctx, bytes, 1, "the samples", &dataset->cache);
     if (status == GERNE_OK && dataset->source->digest)
         status = gn_alloc(ctx, dataset->n, GN_SHA256_SIZE, "digests", &job.digests);
-    if (status == GERNE_OK && dataset->skip_bad && !made)
+    if (status == GERNE_OK && dataset->skip_bad && !beside)
         status = gn_alloc(ctx, dataset->n, 1, "samples", &failed);
     if (status == GERNE_OK)
-        status =
-            gn_parallel(ctx, threads, dataset->n + made, cached ? "read samples" : "check samples",
-                        made ? prepare_made : prepare_sample, &job, failed);
+        status = gn_parallel(ctx, threads, dataset->n + beside,
+                             cached ? "read samples" : "check samples",
+                             beside ? prepare_made : prepare_sample, &job, failed);
     if (status == GERNE_OK && failed)
         status = drop_bad(ctx, dataset, failed, job.digests);
     if (status == GERNE_OK && job.digests)
