@@ -49,9 +49,11 @@ gerne_status gn_csv_labels_add(gerne_ctx *ctx, gn_csv *csv, const char *path,
 {
     gn_split split = GN_TRAIN;
     const char *word = cell(csv, columns->split);
-    if (word && !gn_parse_split(word, &split))
-        return gn_csv_fail(csv, GERNE_EDATA, columns->split,
-                           "'%s' is not a split (0/1/2 or train/val/test)", word);
+    if (word && !gn_parse_split(word, &split)) {
+        gn_csv_fail(csv, GERNE_EDATA, columns->split, GN_NOT_A_SPLIT, word);
+        gn_hint(ctx, GN_OTHER_SPLITS);
+        return GERNE_EDATA;
+    }
     gerne_status status =
         gn_rows_add(ctx, rows, cell(csv, columns->y), cell(csv, columns->a), split);
     return status == GERNE_EDATA ? gn_fail_in(ctx, status, "%s, line %zu", path, gn_csv_line(csv))

@@ -322,11 +322,11 @@ static gerne_status add_npz_row(gerne_ctx *ctx, const char *path, const gn_npz_m
             GN_TRY(gn_npy_text(ctx, &members[m].array, path, members[m].items, i, &texts[m]));
     }
     gn_split split = GN_TRAIN;
-    if (members[SPLIT].found && !gn_parse_split(texts[SPLIT].bytes, &split))
-        return gn_fail(ctx, GERNE_EDATA,
-                       "'%s', row %zu: '%s' is not a split (0/1/2 or "
-                       "train/val/test)",
-                       path, i, texts[SPLIT].bytes);
+    if (members[SPLIT].found && !gn_parse_split(texts[SPLIT].bytes, &split)) {
+        gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: " GN_NOT_A_SPLIT, path, i, texts[SPLIT].bytes);
+        gn_hint(ctx, GN_OTHER_SPLITS);
+        return GERNE_EDATA;
+    }
     gerne_status status = gn_rows_add(ctx, rows, texts[Y].bytes, texts[A].bytes, split);
     return status == GERNE_EDATA ? gn_fail_in(ctx, status, "'%s', row %zu", path, i) : status;
 }

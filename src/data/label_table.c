@@ -65,9 +65,7 @@ static gerne_status take_all_rows(reader *r, const char *other)
 {
     const char *column = gn_csv_name(r->csv, (size_t)r->split);
     if (other && r->columns->split_column) {
-        gn_fail(r->ctx, GERNE_EDATA,
-                "%s, column '%s': '%s' is not a split (0/1/2 or train/val/test)", r->path, column,
-                other);
+        gn_fail(r->ctx, GERNE_EDATA, "%s, column '%s': " GN_NOT_A_SPLIT, r->path, column, other);
         gn_hint(r->ctx, "--split VALUE audits the rows with one value, --split all every row");
         return GERNE_EDATA;
     }

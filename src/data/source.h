@@ -85,6 +85,8 @@ bool gn_is_none(const char *text);
 /* "0", "train", "training", "1", "val", "valid", "validation", "dev", "eval", "2", "test",
  * "testing", in any case, the numbers also as "0.0": false for other texts. */
 bool gn_parse_split(const char *text, gn_split *out);
+#define GN_NOT_A_SPLIT  "'%s' is not a split (0/1/2 or train/val/test)"
+#define GN_OTHER_SPLITS "--data.split names the column or array of the splits"
 
 /* ---- generated labels ---- */
 

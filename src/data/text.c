@@ -209,8 +209,9 @@ static gerne_status read_split(text_reader *r, gn_split *out)
     const char *word = r->split >= 0 ? gn_record_file_cell(r->table, r->split) : NULL;
     if (!word || gn_parse_split(word, out))
         return GERNE_OK;
-    return gn_record_file_fail(r->table, GERNE_EDATA, r->split,
-                               "'%s' is not a split (0/1/2 or train/val/test)", word);
+    gn_record_file_fail(r->table, GERNE_EDATA, r->split, GN_NOT_A_SPLIT, word);
+    gn_hint(r->ctx, GN_OTHER_SPLITS);
+    return GERNE_EDATA;
 }
 
 static gerne_status read_rows(text_reader *r)
