@@ -8,9 +8,11 @@
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define GN_WIDE   __attribute__((target_clones("avx2", "default")))
 #define GN_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#define GN_FUSED  __attribute__((target_clones("avx512f", "fma", "default")))
 #else
 #define GN_WIDE
 #define GN_WIDEST
+#define GN_FUSED
 #endif
 
 #endif

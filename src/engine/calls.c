@@ -24,6 +24,7 @@ static gerne_status emit(gn_compiler *c, const gn_kernel *kernel, const int *ten
                     .node = kernel->node,
                     .scratchpad = kernel->scratchpad,
                     .when = when,
+                    .suits = c->suits,
                     .is_product = kernel->is_product,
                     .count = count};
     if (!kernel->routine)

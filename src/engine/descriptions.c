@@ -74,6 +74,8 @@ static dnnl_format_tag_t tag_of(gn_order order, int ndims)
                                               dnnl_abcd};
     if (order == GN_ANY_ORDER)
         return dnnl_format_tag_any;
+    if (order == GN_COLUMN_ORDER)
+        return dnnl_ba;
     return order == GN_BLOCKED_ORDER ? dnnl_ABcd8b8a : plain[ndims];
 }
 

@@ -136,6 +136,13 @@ typedef enum gn_when {
     GN_ACCUMULATING, /* only when gradients are added to */
 } gn_when;
 
+/* Depends on the numbers that a program is run on. */
+typedef enum gn_suits {
+    GN_ANY_INPUT,
+    GN_DENSE_INPUT,
+    GN_SPARSE_INPUT, /* most numbers are zero */
+} gn_suits;
+
 /* One step of a program: a oneDNN primitive, or a small routine of ours. */
 struct gn_call {
     gn_primitive *primitive;
@@ -143,6 +150,7 @@ struct gn_call {
     gn_routine *routine;
     const gn_node *node; /* for a layer's own routine */
     gn_when when;
+    gn_suits suits;
     const float *final; /* gradients from here on are final after this call; NULL: no news */
     bool is_product;
     int count;
@@ -178,6 +186,7 @@ struct gn_program {
     const unsigned char *bound; /* what the primitives are bound to; memory may have grown since */
     size_t memory_size, scratchpad_size;
     bool failed;                 /* set by a routine: no memory */
+    gn_suits input;              /* set by a routine: what it has found the input to be */
     gerne_ctx *ctx;              /* of the present run, for routines that reach other ranks */
     gerne_status unreached;      /* set by them, with its sentence in ctx */
     gn_port *inputs;             /* as many as the graph has */
@@ -200,7 +209,8 @@ typedef struct gn_compiled_value {
 struct gn_compiler {
     gn_maker maker;
     gn_program *program;
-    gn_type type; /* of activations: GN_FLOAT32 or GN_BFLOAT16 */
+    gn_type type;   /* of activations: GN_FLOAT32 or GN_BFLOAT16 */
+    gn_suits suits; /* of the calls that are appended now */
     gn_compiled_value *values;
     int parameter_base; /* of the graph in the store */
 };

@@ -20,6 +20,7 @@
 typedef enum gn_order {
     GN_ANY_ORDER,     /* the kernel chooses */
     GN_PLAIN_ORDER,   /* the last dimension runs fastest */
+    GN_COLUMN_ORDER,  /* of a matrix: the first dimension runs fastest */
     GN_BLOCKED_ORDER, /* weights of a convolution in blocks of 8 x 8 channels */
 } gn_order;
 

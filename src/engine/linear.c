@@ -1,5 +1,7 @@
 #include "engine/internal.h"
 
+#include "engine/sparse_linear.h"
+
 typedef struct linear_options {
     int64_t rows, inputs; /* of one sample: a sequence has as many rows as places */
     bool relu;
@@ -9,16 +11,24 @@ typedef struct linear_options {
 
 enum { WEIGHT }; /* a node's first parameter */
 
-/* All samples as rows. The weights are in any order but those of sequences in plain order: with
- * that many rows every order is as fast, and none has to be changed for the backward pass. */
+/* The weights are in any order but those of sequences in plain order: with that many rows every
+ * order is as fast, and none has to be changed for the backward pass. */
+static gn_order order_of(const gn_maker *m, const gn_node *node, gn_type type)
+{
+    const linear_options *options = node->options;
+    if (type == GN_FLOAT32 && gn_may_be_sparse(m, node))
+        return GN_COLUMN_ORDER;
+    return options->sequence && type == GN_FLOAT32 ? GN_PLAIN_ORDER : GN_ANY_ORDER;
+}
+
+/* All samples as rows. */
 static gerne_status describe(gn_maker *m, const gn_node *node, gn_type type, gn_operands *out)
 {
     const linear_options *options = node->options;
     int64_t outputs = node->dims[node->ndims - 1], rows = gn_rows_of(m, node) * options->rows;
     int64_t in[2] = {rows, options->inputs}, w[2] = {outputs, options->inputs};
-    gn_order order = options->sequence && type == GN_FLOAT32 ? GN_PLAIN_ORDER : GN_ANY_ORDER;
     GN_TRY(gn_describe(m, type, 2, in, GN_PLAIN_ORDER, &out->source));
-    GN_TRY(gn_describe(m, type, 2, w, order, &out->weights));
+    GN_TRY(gn_describe(m, type, 2, w, order_of(m, node, type), &out->weights));
     GN_TRY(gn_describe(m, GN_FLOAT32, 1, &outputs, GN_PLAIN_ORDER, &out->bias));
     return gn_describe(m, type, 2, (int64_t[]){rows, outputs}, GN_PLAIN_ORDER, &out->result);
 }
@@ -74,6 +84,7 @@ static gerne_status bias_tensor(gn_compiler *c, const gn_node *node, const gn_de
 
 static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
+    const linear_options *options = node->options;
     gn_compiled_value *v = &c->values[node->value];
     gn_operands operands;
     const gn_description *result;
@@ -88,7 +99,10 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     GN_TRY(weight_tensor(c, node, v->forward.operands.weights, &w));
     GN_TRY(bias_tensor(c, node, operands.bias, &b));
     GN_TRY(gn_new_tensor(c, operands.result, &y));
+    if (gn_has_sparse_form(c, node))
+        GN_TRY(gn_emit_sparse_forward(c, node, options->relu, (int[]){x, w, y, b}, &v->extra[1]));
     GN_TRY(gn_emit(c, &v->forward, (int[]){x, w, y, b}, 4));
+    c->suits = GN_ANY_INPUT;
     GN_TRY(gn_settle(c, y));
     return gn_reshape(c, y, result, &v->tensor);
 }
@@ -104,7 +118,11 @@ static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, gn_oper
                                  &kernel));
     gn_gradient_output outputs[] = {{WEIGHT, operands.weights, NULL, operands.weights},
                                     {options->bias, operands.bias, NULL, operands.bias}};
-    return gn_emit_gradients(c, &kernel, node, (int[]){v->extra[0], dy}, 2, outputs, 2);
+    if (gn_has_sparse_form(c, node))
+        GN_TRY(gn_emit_sparse_backward(c, node, v->extra[0], v->extra[1], dy));
+    GN_TRY(gn_emit_gradients(c, &kernel, node, (int[]){v->extra[0], dy}, 2, outputs, 2));
+    c->suits = GN_ANY_INPUT;
+    return GERNE_OK;
 }
 
 static gerne_status input_gradient(gn_compiler *c, const gn_node *node, const gn_operands *operands,

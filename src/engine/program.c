@@ -316,7 +316,8 @@ static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, g
     p->unreached = GERNE_OK;
     for (size_t i = from; i < to; i++) {
         const gn_call *call = &p->calls[i];
-        if (call->when != skip && (!products_only || call->is_product))
+        bool suits = call->suits == GN_ANY_INPUT || call->suits == p->input;
+        if (suits && call->when != skip && (!products_only || call->is_product))
             GN_TRY(run_call(ctx, p, call));
         if (call->final && store->watcher) {
             GN_TRY(gn_primitives_wait(ctx, p->device));

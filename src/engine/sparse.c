@@ -1,0 +1,281 @@
+#include "engine/sparse.h"
+
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include "base/vector.h"
+
+enum {
+    LANES = 16,
+    TILE = 64,       /* bits of a word; rows of this many numbers and vectors fit the first cache */
+    VECTORS_MAX = 7, /* sums that the registers hold, also where a vector takes two of them */
+    PROBE = 16,      /* rows that show whether it is worth looking at the others */
+};
+static const double dense = 0.4; /* share of numbers from which on a dense product is faster */
+
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+
+static int64_t words_of(int64_t columns)
+{
+    return (columns + TILE - 1) / TILE;
+}
+
+size_t gn_sparse_size(int64_t rows, int64_t columns)
+{
+    return (size_t)rows * (size_t)words_of(columns) * sizeof(uint64_t);
+}
+
+/* ---- finding what is not zero ---- */
+
+static inline __attribute__((always_inline)) uint64_t find_in(const float *x, int64_t count)
+{
+    uint64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        found |= (uint64_t)(x[i] != 0) << i;
+    return found;
+}
+
+GN_WIDE static int64_t find_in_row(const gn_sparse *x, int64_t row)
+{
+    int64_t words = words_of(x->columns), whole = x->columns / TILE, count = 0;
+    const float *numbers = x->numbers + row * x->columns;
+    uint64_t *found = x->found + row * words;
+    for (int64_t i = 0; i < whole; i++) {
+        found[i] = find_in(numbers + i * TILE, TILE);
+        count += __builtin_popcountll(found[i]);
+    }
+    if (whole < words) {
+        found[whole] = find_in(numbers + whole * TILE, x->columns - whole * TILE);
+        count += __builtin_popcountll(found[whole]);
+    }
+    return count;
+}
+
+static bool too_many(const gn_sparse *x, int64_t rows, int64_t count)
+{
+    return (double)count > dense * (double)rows * (double)x->columns;
+}
+
+bool gn_sparse_find(const gn_sparse *x)
+{
+    int64_t probed = x->rows < PROBE ? x->rows : PROBE, count = 0;
+    for (int64_t i = 0; i < probed; i++)
+        count += find_in_row(x, i);
+    if (too_many(x, probed, count))
+        return false;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (int64_t i = probed; i < x->rows; i++)
+        count += find_in_row(x, i);
+    return !too_many(x, x->rows, count);
+}
+
+/* ---- a tile ---- */
+
+/* Some of the columns that are computed, as vectors; the last one ends where they end and may
+ * overlap with the one before it. */
+typedef struct strip {
+    int64_t first, columns;
+    int vectors;
+} strip;
+
+static int strips_of(int64_t width)
+{
+    return (int)((width + VECTORS_MAX * LANES - 1) / (VECTORS_MAX * LANES));
+}
+
+/* All but the last have whole vectors; the last has two or more unless it has one that is whole. */
+static strip strip_at(int64_t width, int index)
+{
+    int64_t vectors = (width + LANES - 1) / LANES, count = strips_of(width);
+    int64_t begin = vectors * index / count, end = vectors * (index + 1) / count;
+    int64_t last = end * LANES < width ? end * LANES : width;
+    return (strip){begin * LANES, last - begin * LANES, (int)(end - begin)};
+}
+
+static inline __attribute__((always_inline)) int64_t place_of(const strip *s, int vector)
+{
+    return vector < s->vectors - 1 ? (int64_t)vector * LANES : s->columns - LANES;
+}
+
+typedef struct tile {
+    lanes rows[TILE][VECTORS_MAX];
+} tile;
+
+static void pack(const float *from, int64_t rows, int64_t width, const strip *s, tile *out)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int k = 0; k < s->vectors; k++)
+            memcpy(&out->rows[i][k], from + i * width + s->first + place_of(s, k), sizeof(lanes));
+}
+
+/* out += the rows that are found, each times its number. */
+static inline __attribute__((always_inline)) void add_rows_of(int vectors, const tile *t,
+                                                              uint64_t found, const float *numbers,
+                                                              int64_t step, const strip *s,
+                                                              float *out)
+{
+    lanes sums[VECTORS_MAX];
+    for (int k = 0; k < vectors; k++)
+        memcpy(&sums[k], out + place_of(s, k), sizeof sums[k]);
+    for (; found; found &= found - 1) {
+        int i = __builtin_ctzll(found);
+        float number = numbers[i * step];
+        for (int k = 0; k < vectors; k++)
+            sums[k] += number * t->rows[i][k];
+    }
+    for (int k = 0; k < vectors; k++)
+        memcpy(out + place_of(s, k), &sums[k], sizeof sums[k]);
+}
+
+/* A row for each word. */
+typedef struct rows {
+    const uint64_t *found; /* `stride` apart */
+    const float *numbers;  /* of the first row; of the next one `next` further */
+    int64_t count, stride, step, next;
+    float *out; /* `width` apart */
+    int64_t width;
+} rows;
+
+#define ADD_ROWS(vectors)                                                                          \
+    case vectors:                                                                                  \
+        for (int64_t i = 0; i < r->count; i++)                                                     \
+            add_rows_of(vectors, t, r->found[i * r->stride], r->numbers + i * r->next, r->step, s, \
+                        r->out + i * r->width + s->first);                                         \
+        break
+
+GN_FUSED static void add_rows(const tile *t, const strip *s, const rows *r)
+{
+    switch (s->vectors) {
+        ADD_ROWS(1);
+        ADD_ROWS(2);
+        ADD_ROWS(3);
+        ADD_ROWS(4);
+        ADD_ROWS(5);
+        ADD_ROWS(6);
+        ADD_ROWS(7);
+    default:
+        break;
+    }
+}
+
+/* ---- forward ---- */
+
+static void start_rows(const float *bias, int64_t width, int64_t count, float *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        memcpy(y + i * width, bias, (size_t)width * sizeof *y);
+}
+
+static void rectify(int64_t count, float *y)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] = y[i] < 0 ? 0 : y[i]; /* NaN stays NaN */
+}
+
+static void forward_rows(const gn_sparse *x, const float *w, int64_t width, int64_t begin,
+                         int64_t end, float *y)
+{
+    int64_t words = words_of(x->columns);
+    tile t;
+    for (int i = 0; i < strips_of(width); i++) {
+        strip s = strip_at(width, i);
+        for (int64_t word = 0; word < words; word++) {
+            int64_t rest = x->columns - word * TILE;
+            pack(w + word * TILE * width, rest < TILE ? rest : TILE, width, &s, &t);
+            add_rows(&t, &s,
+                     &(rows){.found = x->found + begin * words + word,
+                             .stride = words,
+                             .numbers = x->numbers + begin * x->columns + word * TILE,
+                             .step = 1,
+                             .next = x->columns,
+                             .count = end - begin,
+                             .out = y + begin * width,
+                             .width = width});
+        }
+    }
+}
+
+static int threads_of(void)
+{
+#ifdef _OPENMP
+    return omp_get_max_threads();
+#else
+    return 1;
+#endif
+}
+
+void gn_sparse_forward(const gn_sparse *x, const float *w, const float *bias, int64_t width,
+                       bool relu, float *y)
+{
+    int parts = threads_of();
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < parts; i++) {
+        int64_t begin = x->rows * i / parts, end = x->rows * (i + 1) / parts;
+        start_rows(bias, width, end - begin, y + begin * width);
+        forward_rows(x, w, width, begin, end, y);
+        if (relu)
+            rectify((end - begin) * width, y + begin * width);
+    }
+}
+
+/* ---- backward ---- */
+
+/* Bit i of word j becomes bit j of word i. */
+static void transpose_bits(uint64_t bits[TILE])
+{
+    uint64_t mask = UINT32_MAX;
+    for (int width = TILE / 2; width; width /= 2, mask ^= mask << width)
+        for (int i = 0; i < TILE; i = (i + width + 1) & ~width) {
+            uint64_t swapped = (bits[i] >> width ^ bits[i + width]) & mask;
+            bits[i] ^= swapped << width;
+            bits[i + width] ^= swapped;
+        }
+}
+
+/* Columns of a word, from samples first..first+count-1. */
+static void backward_word(const gn_sparse *x, int64_t word, int64_t first, int64_t count,
+                          const tile *t, const strip *s, int64_t width, float *dw)
+{
+    uint64_t bits[TILE] = {0};
+    int64_t words = words_of(x->columns), rest = x->columns - word * TILE;
+    for (int64_t i = 0; i < count; i++)
+        bits[i] = x->found[(first + i) * words + word];
+    transpose_bits(bits);
+    add_rows(t, s,
+             &(rows){.found = bits,
+                     .stride = 1,
+                     .numbers = x->numbers + first * x->columns + word * TILE,
+                     .step = x->columns,
+                     .next = 1,
+                     .count = rest < TILE ? rest : TILE,
+                     .out = dw + word * TILE * width,
+                     .width = width});
+}
+
+static void backward_words(const gn_sparse *x, const float *dy, int64_t width, int64_t begin,
+                           int64_t end, float *dw)
+{
+    tile t;
+    for (int i = 0; i < strips_of(width); i++) {
+        strip s = strip_at(width, i);
+        for (int64_t first = 0; first < x->rows; first += TILE) {
+            int64_t count = x->rows - first < TILE ? x->rows - first : TILE;
+            pack(dy + first * width, count, width, &s, &t);
+            for (int64_t word = begin; word < end; word++)
+                backward_word(x, word, first, count, &t, &s, width, dw);
+        }
+    }
+}
+
+void gn_sparse_backward(const gn_sparse *x, const float *dy, int64_t width, bool add, float *dw)
+{
+    int parts = threads_of();
+    int64_t words = words_of(x->columns);
+    if (!add)
+        memset(dw, 0, (size_t)x->columns * (size_t)width * sizeof *dw);
+#pragma omp parallel for schedule(static)
+    for (int i = 0; i < parts; i++)
+        backward_words(x, dy, width, words * i / parts, words * (i + 1) / parts, dw);
+}
