@@ -60,9 +60,10 @@ static const char help[] =
     "  gerne reproduce methods --only synthetic\n"
     "  gerne reproduce methods --only civilcomments --civilcomments FOLDER --bert FILE\n"
     "\n"
-    "Rows whose data is missing are shown with the paper's figure alone. Three are not in the\n"
+    "Rows whose data is missing are shown with the paper's figure alone. Four are not in the\n"
     "paper: 'methods', every method on four datasets, tuned alike, the best first; 'adapt', rules\n"
-    "that choose beta; 'estimators', how well groups are found without attributes.\n"
+    "that choose beta; 'estimators', how well groups are found without attributes; 'beyond',\n"
+    "augmentation and another estimator on C-MNIST.\n"
     "\n"
     "Written to --out: NAME.md, NAME.tex, NAME.json, study.json, report.html and the directory\n"
     "of every run.\n";

@@ -17,7 +17,7 @@ typedef struct comparison {
 } comparison;
 
 static const comparison methods = {
-    .title = "All methods on",
+    .title = "Methods on",
     .gba = {"method", "attributes", "runs", "GBA", "95% interval", "oracle", "remark"},
     .wga = {"method", "attributes", "runs", "WGA", "95% interval", "oracle", "remark"},
     .note =

@@ -36,6 +36,11 @@ static const kind kinds[] = {
      .title = "How well estimators find the minority",
      .add = gn_reproduce_estimators,
      .alone = true},
+    {.name = "beyond",
+     .title = "GERNE with what the paper does not try",
+     .add = gn_reproduce_methods,
+     .alone = true,
+     .search_first = true},
 };
 
 static const kind *kind_of(const char *what)

@@ -20,7 +20,7 @@ typedef struct gn_reproduce_options {
 } gn_reproduce_options;
 
 /* The names that what can have, "table1|table2|..."; and what each of them is. */
-#define GN_REPRODUCE_CHOICES "table1|table2|table3|fig2|fig3|appB|methods|adapt|estimators"
+#define GN_REPRODUCE_CHOICES "table1|table2|table3|fig2|fig3|appB|methods|adapt|estimators|beyond"
 const char *gn_reproduce_title(const char *what);
 
 /* Runs what can be run (resuming what is in the directory), writes <what>.md, <what>.tex,
