@@ -48,7 +48,7 @@ gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options, gn_
 
 void gn_dataset_close(gn_dataset *dataset)
 {
-    if (!dataset)
+    if (!dataset || atomic_fetch_sub(&dataset->others, 1) > 0)
         return;
     if (dataset->source)
         dataset->source->close(dataset->source);
@@ -65,6 +65,12 @@ void gn_dataset_close(gn_dataset *dataset)
     }
     gn_arena_close(dataset->arena);
     gn_free(dataset);
+}
+
+gn_dataset *gn_dataset_share(gn_dataset *dataset)
+{
+    atomic_fetch_add(&dataset->others, 1);
+    return dataset;
 }
 
 size_t gn_dataset_row(const gn_dataset *dataset, size_t i)

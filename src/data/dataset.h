@@ -14,6 +14,8 @@
 #ifndef GN_DATA_DATASET_H
 #define GN_DATA_DATASET_H
 
+#include <stdatomic.h>
+
 #include "base/field.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -65,6 +67,7 @@ typedef struct gn_dataset {
 
     /* The rest belongs to src/data. */
     gn_arena *arena;
+    atomic_uint others;          /* users beside one */
     gn_source *source;           /* decodes pixels; NULL for others */
     gn_corpus *corpus;           /* texts and their tokens; NULL for others */
     uint32_t *origin;            /* sample -> row of the source; NULL when they are the same */
@@ -87,6 +90,8 @@ typedef struct gn_dataset {
 GERNE_CHECKED gerne_status gn_dataset_open(gerne_ctx *ctx, const gn_data_options *options,
                                            gn_dataset **out);
 void gn_dataset_close(gn_dataset *dataset); /* takes NULL */
+/* For another user, who closes it as well; after prepare. */
+gn_dataset *gn_dataset_share(gn_dataset *dataset);
 GN_LOCAL_HANDLE(gn_dataset, gn_dataset_close)
 
 /* Reads every sample once on several threads: a sample that cannot be read is an error, or is

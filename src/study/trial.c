@@ -169,28 +169,30 @@ gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out, 
     return gn_run_config_new(ctx, &file, &flags, config);
 }
 
-static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path, const char *cache,
-                          json_t **results)
+static gerne_status start(gerne_ctx *ctx, const char *yaml, const char *path,
+                          const gn_trial_means *means, json_t **results)
 {
     GN_LOCAL(gn_run_config) *config = NULL;
     gn_folder_remove(path, RUN_LEVELS); /* of a process that was killed before it had config.yaml */
-    GN_TRY(gn_trial_config(ctx, yaml, path, cache, &config));
+    GN_TRY(gn_trial_config(ctx, yaml, path, means->cache, &config));
+    config->shared = means->data;
     return gn_train(ctx, config, NULL, results);
 }
 
 static gerne_status start_or_resume(gerne_ctx *ctx, const gn_claim *claim, const char *path,
-                                    const char *config_path, const char *cache, json_t **results)
+                                    const char *config_path, const gn_trial_means *means,
+                                    json_t **results)
 {
     /* A link in its place would have us write and remove elsewhere. */
     GN_TRY(gn_folder_make_own(ctx, path));
     if (!gn_path_exists(config_path))
-        return start(ctx, claim->config, path, cache, results);
+        return start(ctx, claim->config, path, means, results);
     gerne_status status = gn_train_resume(ctx, path, NULL, results);
     if (status != GERNE_EDATA && status != GERNE_EUSAGE)
         return status;
     gn_log(ctx, GERNE_LOG_WARNING, "restarting trial %s from scratch: %s", claim->id,
            gerne_message(ctx));
-    return start(ctx, claim->config, path, cache, results);
+    return start(ctx, claim->config, path, means, results);
 }
 
 gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir, const char *id,
@@ -204,14 +206,14 @@ gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir, con
 }
 
 static gerne_status run_trial(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
-                              const char *cache, json_t **results)
+                              const gn_trial_means *means, json_t **results)
 {
     GN_LOCAL(gn_arena) *arena = NULL;
     const char *path = NULL, *config_path = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
     GN_TRY(gn_trial_path(ctx, arena, dir, claim->id, "", &path));
     GN_TRY(gn_trial_path(ctx, arena, dir, claim->id, "config.yaml", &config_path));
-    return start_or_resume(ctx, claim, path, config_path, cache, results);
+    return start_or_resume(ctx, claim, path, config_path, means, results);
 }
 
 /* ---- the end of a trial ---- */
@@ -254,10 +256,11 @@ static gerne_status end_badly(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
     return gn_ledger_failed(ledger, claim, reason);
 }
 
-gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, const char *cache)
+gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
+                              const gn_trial_means *means)
 {
     json_t *results = NULL;
-    gerne_status status = run_trial(ctx, gn_ledger_dir(ledger), claim, cache, &results);
+    gerne_status status = run_trial(ctx, gn_ledger_dir(ledger), claim, means, &results);
     if (status == GERNE_OK) {
         status = end_well(ctx, ledger, claim, results);
         json_decref(results);

@@ -4,14 +4,14 @@
  *     GN_TRY(gn_trial_make(ctx, arena, &base, &changes, &trial));        for each trial
  *     GN_TRY(gn_ledger_plan(ledger, trials, count));
  *     GN_TRY(gn_ledger_claim(ledger, &claim, &others));
- *     GN_TRY(gn_trial_execute(ctx, ledger, &claim, cache));              or gn_study_run does both
+ *     GN_TRY(gn_trial_execute(ctx, ledger, &claim, &means));             or gn_study_run does both
  */
 #ifndef GN_STUDY_TRIAL_H
 #define GN_STUDY_TRIAL_H
 
 #include "base/settings.h"
 #include "study/ledger.h"
-#include "train/options.h"
+#include "train/shared_data.h"
 
 /* A configuration as the base of trials: what was asked for in a file (or NULL) and by flags (which
  * win), checked and merged, without out, cache and seed. base->arena is set by the caller. */
@@ -33,13 +33,19 @@ GERNE_CHECKED gerne_status gn_trial_make(gerne_ctx *ctx, gn_arena *arena, const 
 GERNE_CHECKED gerne_status gn_trial_config(gerne_ctx *ctx, const char *yaml, const char *out,
                                            const char *cache, gn_run_config **config);
 
+/* What trials are run with. */
+typedef struct gn_trial_means {
+    const char *cache;    /* may be NULL */
+    gn_shared_data *data; /* so that the next trial need not read it again */
+} gn_trial_means;
+
 /* Runs the claimed trial in DIR/trials/<id>, or resumes it exactly where it stopped, and ends the
  * claim. A run that fails by its own settings (it diverged, its estimator found nothing, beta is
  * out of bounds, its metric is NaN) is a failed trial with its reason, and GERNE_OK here. What
  * would hit every trial (the system, the data, an interrupt) is returned, and the trial waits
- * again. cache may be NULL. */
+ * again. */
 GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
-                                            const char *cache);
+                                            const gn_trial_means *means);
 
 /* Whether a failed trial diverged; its reason then says so: "diverged at step 113: ...". */
 bool gn_trial_diverged(const gn_trial *trial);

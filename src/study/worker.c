@@ -14,6 +14,7 @@ typedef struct worker {
     gerne_ctx *ctx;
     gn_ledger *ledger;
     const gn_study_work *work;
+    gn_trial_means means;
     gerne_progress_fn *outer; /* the hook of whoever runs the study */
     void *outer_user;
     gerne_log_fn *log;
@@ -86,7 +87,7 @@ static gerne_status execute(worker *w, gn_claim *claim)
 {
     const char *id = claim->id; /* the ledger's own */
     gerne_set_log(w->ctx, on_log, w);
-    gerne_status status = gn_trial_execute(w->ctx, w->ledger, claim, w->work->cache);
+    gerne_status status = gn_trial_execute(w->ctx, w->ledger, claim, &w->means);
     gerne_set_log(w->ctx, w->log, w->log_user);
     GN_TRY(status);
     GN_TRY(announce(w, id));
@@ -125,7 +126,12 @@ static gerne_status step(worker *w, bool *finished)
 
 gerne_status gn_study_run(gerne_ctx *ctx, gn_ledger *ledger, const gn_study_work *work)
 {
-    worker w = {.ctx = ctx, .ledger = ledger, .work = work, .to_come = work->to_come};
+    GN_LOCAL(gn_shared_data) data = {0};
+    worker w = {.ctx = ctx,
+                .ledger = ledger,
+                .work = work,
+                .means = {.cache = work->cache, .data = &data},
+                .to_come = work->to_come};
     gn_log_hook(ctx, &w.log, &w.log_user);
     gn_progress_hook(ctx, &w.outer, &w.outer_user);
     gerne_set_progress(ctx, on_progress, &w);

@@ -53,6 +53,7 @@ typedef struct gn_run_config {
     gn_train_options train;
     gn_select_options select;
     gn_top_options top;
+    struct gn_shared_data *shared; /* lent: data of other runs, see train/shared_data.h; or NULL */
 } gn_run_config;
 
 /* From a file's settings (or NULL) and flags, which win. Keys of the file's method that the flags'

@@ -5,6 +5,7 @@
 #include "methods/list.h"
 #include "ranks/ranks.h"
 #include "train/default_network.h"
+#include "train/shared_data.h"
 #include "train/trainer.h"
 
 /* ---- data ---- */
@@ -19,10 +20,23 @@ static bool wants_features(const gn_trainer *t)
             t->input.data->augment == GN_AUGMENT_NONE && t->input.data->field == GN_PIXELS);
 }
 
-static gerne_status open_data(gn_trainer *t)
+/* What another run has read, unless it was not kept in memory and must be here. */
+static gerne_status find_shared(gn_trainer *t)
+{
+    gn_dataset *found;
+    GN_TRY(gn_shared_data_find(t->run.ctx, t->config, &found));
+    t->input.data = found;
+    if (!found || found->read_once == wants_features(t))
+        return GERNE_OK;
+    gn_dataset_close(found);
+    t->input.data = NULL;
+    return GERNE_OK;
+}
+
+static gerne_status read_data(gn_trainer *t)
 {
     gerne_ctx *ctx = t->run.ctx;
-    GN_TRY(gn_settle_vocabulary(ctx, t->config));
+    size_t warnings = json_array_size(t->record.warnings);
     gn_data_options data = t->config->data;
     data.vocab = t->config->model.vocab;
     GN_TRY(gn_cache_folder(ctx, t->arena, t->config->top.cache, &data.cache));
@@ -34,6 +48,18 @@ static gerne_status open_data(gn_trainer *t)
     /* Behind frozen layers pixels are read once at most: when their features are computed. */
     t->input.data->read_once = wants_features(t);
     GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
+    if (json_array_size(t->record.warnings) > warnings)
+        return GERNE_OK; /* which belong to the record of every run that reads the data */
+    return gn_shared_data_keep(ctx, t->config, t->input.data);
+}
+
+static gerne_status open_data(gn_trainer *t)
+{
+    gerne_ctx *ctx = t->run.ctx;
+    GN_TRY(gn_settle_vocabulary(ctx, t->config));
+    GN_TRY(find_shared(t));
+    if (!t->input.data)
+        GN_TRY(read_data(t));
     GN_TRY(gn_dataset_fingerprint(ctx, t->input.data, t->input.fingerprint));
     for (int s = 0; s < GN_SPLITS; s++)
         GN_TRY(gn_samples_of_split(ctx, t->input.data, (gn_split)s, &t->input.samples[s]));
