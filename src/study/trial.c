@@ -205,11 +205,12 @@ gerne_status gn_trial_path(gerne_ctx *ctx, gn_arena *arena, const char *dir, con
     return name[0] ? gn_path_join(ctx, arena, path, name, out) : GERNE_OK;
 }
 
-static gerne_status run_trial(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
-                              const gn_trial_means *means, json_t **results)
+gerne_status gn_trial_run(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
+                          const gn_trial_means *means, json_t **results)
 {
     GN_LOCAL(gn_arena) *arena = NULL;
     const char *path = NULL, *config_path = NULL;
+    *results = NULL;
     GN_TRY(gn_arena_new(ctx, &arena));
     GN_TRY(gn_trial_path(ctx, arena, dir, claim->id, "", &path));
     GN_TRY(gn_trial_path(ctx, arena, dir, claim->id, "config.yaml", &config_path));
@@ -256,21 +257,24 @@ static gerne_status end_badly(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim
     return gn_ledger_failed(ledger, claim, reason);
 }
 
-gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
-                              const gn_trial_means *means)
+gerne_status gn_trial_end(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim, gerne_status status,
+                          json_t *results)
 {
-    json_t *results = NULL;
-    gerne_status status = run_trial(ctx, gn_ledger_dir(ledger), claim, means, &results);
-    if (status == GERNE_OK) {
-        status = end_well(ctx, ledger, claim, results);
-        json_decref(results);
-        return status;
-    }
+    if (status == GERNE_OK)
+        return end_well(ctx, ledger, claim, results);
     if (status == GERNE_EDIVERGED || status == GERNE_ENOTHING || status == GERNE_EUSAGE ||
         status == GERNE_EUNSUPPORTED)
         return end_badly(ctx, ledger, claim, status);
     gerne_status released = gn_ledger_release(ledger, claim);
     return released == GERNE_OK ? status : released;
+}
+
+gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
+                              const gn_trial_means *means)
+{
+    GN_LOCAL(json_t) *results = NULL;
+    gerne_status status = gn_trial_run(ctx, gn_ledger_dir(ledger), claim, means, &results);
+    return gn_trial_end(ctx, ledger, claim, status, results);
 }
 
 void gn_trial_words(const gn_trial *trial, char *buffer, size_t size)

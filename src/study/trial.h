@@ -39,11 +39,19 @@ typedef struct gn_trial_means {
     gn_shared_data *data; /* so that the next trial need not read it again */
 } gn_trial_means;
 
-/* Runs the claimed trial in DIR/trials/<id>, or resumes it exactly where it stopped, and ends the
- * claim. A run that fails by its own settings (it diverged, its estimator found nothing, beta is
- * out of bounds, its metric is NaN) is a failed trial with its reason, and GERNE_OK here. What
- * would hit every trial (the system, the data, an interrupt) is returned, and the trial waits
- * again. */
+/* Runs the claimed trial in DIR/trials/<id>, or resumes it exactly where it stopped. Touches no
+ * ledger; results is a new reference. */
+GERNE_CHECKED gerne_status gn_trial_run(gerne_ctx *ctx, const char *dir, const gn_claim *claim,
+                                        const gn_trial_means *means, json_t **results);
+
+/* Ends the claim of a trial by what came of it, whose message is in ctx. A run that fails by its
+ * own settings (it diverged, its estimator found nothing, beta is out of bounds, its metric is NaN)
+ * is a failed trial with its reason, and GERNE_OK here. What would hit every trial (the system, the
+ * data, an interrupt) is returned, and the trial waits again. */
+GERNE_CHECKED gerne_status gn_trial_end(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
+                                        gerne_status status, json_t *results);
+
+/* Both. */
 GERNE_CHECKED gerne_status gn_trial_execute(gerne_ctx *ctx, gn_ledger *ledger, gn_claim *claim,
                                             const gn_trial_means *means);
 

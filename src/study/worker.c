@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "study/trial_pool.h"
 #include "study/result.h"
 
 /* A trial is this much of the progress line. */
@@ -25,7 +26,7 @@ typedef struct worker {
 
 static int report(worker *w, const char *detail)
 {
-    char words[160];
+    char words[224];
     size_t total = w->planned + w->to_come;
     snprintf(words, sizeof words, "%zu of %zu trials%s%s", w->finished, total,
              detail[0] ? ", " : "", detail);
@@ -124,9 +125,100 @@ static gerne_status step(worker *w, bool *finished)
     return GERNE_OK;
 }
 
+/* ---- several trials at once ---- */
+
+/* Ends what has ended. */
+static gerne_status settle(worker *w, gn_trial_pool_end *end)
+{
+    GN_LOCAL(json_t) *results = end->results;
+    const char *id = end->claim.id; /* the ledger's own */
+    gn_restore_failure(w->ctx, &end->failure);
+    GN_TRY(gn_trial_end(w->ctx, w->ledger, &end->claim, end->status, results));
+    GN_TRY(announce(w, id));
+    return w->work->after ? w->work->after(w->work->user, w->ledger) : GERNE_OK;
+}
+
+static gerne_status fill(worker *w, gn_trial_pool *pool, size_t *others)
+{
+    *others = 0;
+    while (gn_trial_pool_has_room(pool)) {
+        gn_claim claim;
+        GN_TRY(gn_ledger_claim(w->ledger, &claim, others));
+        if (!claim.id)
+            return GERNE_OK;
+        gerne_status status = gn_trial_pool_start(w->ctx, pool, &claim);
+        if (status != GERNE_OK)
+            return gn_trial_end(w->ctx, w->ledger, &claim, status, NULL);
+    }
+    return GERNE_OK;
+}
+
+static gerne_status watch(worker *w, gn_trial_pool *pool)
+{
+    gn_trial_pool_end end;
+    char detail[160];
+    gn_trial_pool_wait(w->ctx, pool, &end);
+    if (end.claim.id)
+        GN_TRY(settle(w, &end));
+    w->inside = (uint64_t)(gn_trial_pool_progress(pool, detail, sizeof detail) * (PARTS - 1));
+    if (report(w, detail))
+        return gn_fail(w->ctx, GERNE_EINTERRUPTED, "%s was interrupted", w->work->what);
+    return GERNE_OK;
+}
+
+static gerne_status step_of_many(worker *w, gn_trial_pool *pool, bool *finished)
+{
+    size_t others;
+    bool grew = false;
+    GN_TRY(count(w));
+    GN_TRY(fill(w, pool, &others));
+    if (gn_trial_pool_running(pool))
+        return watch(w, pool);
+    if (others)
+        return wait_for(w, others);
+    if (w->work->grow)
+        GN_TRY(w->work->grow(w->work->user, w->ledger, &w->to_come, &grew));
+    *finished = !grew;
+    return GERNE_OK;
+}
+
+/* After a failure or an interrupt, which is what is told: the trials under way save what they
+ * have. */
+static void wind_up(worker *w, gn_trial_pool *pool)
+{
+    gn_saved_failure first = gn_save_failure(w->ctx);
+    gn_trial_pool_stop(pool);
+    while (gn_trial_pool_running(pool)) {
+        gn_trial_pool_end end;
+        gn_trial_pool_wait(w->ctx, pool, &end);
+        if (end.claim.id && settle(w, &end) != GERNE_OK)
+            gn_trial_pool_stop(pool);
+    }
+    gn_restore_failure(w->ctx, &first);
+}
+
+static gerne_status run_at_once(worker *w)
+{
+    GN_LOCAL(gn_trial_pool) *pool = NULL;
+    gerne_status status =
+        gn_trial_pool_new(w->ctx, gn_ledger_dir(w->ledger), &w->means, w->work->workers, &pool);
+    for (bool finished = false; status == GERNE_OK && !finished;)
+        status = step_of_many(w, pool, &finished);
+    if (status != GERNE_OK && pool)
+        wind_up(w, pool);
+    return status;
+}
+
+static gerne_status run_in_turn(worker *w)
+{
+    for (bool finished = false; !finished;)
+        GN_TRY(step(w, &finished));
+    return GERNE_OK;
+}
+
 gerne_status gn_study_run(gerne_ctx *ctx, gn_ledger *ledger, const gn_study_work *work)
 {
-    GN_LOCAL(gn_shared_data) data = {0};
+    GN_LOCAL(gn_shared_data) data = GN_SHARED_DATA;
     worker w = {.ctx = ctx,
                 .ledger = ledger,
                 .work = work,
@@ -135,9 +227,7 @@ gerne_status gn_study_run(gerne_ctx *ctx, gn_ledger *ledger, const gn_study_work
     gn_log_hook(ctx, &w.log, &w.log_user);
     gn_progress_hook(ctx, &w.outer, &w.outer_user);
     gerne_set_progress(ctx, on_progress, &w);
-    gerne_status status = GERNE_OK;
-    for (bool finished = false; status == GERNE_OK && !finished;)
-        status = step(&w, &finished);
+    gerne_status status = work->workers > 1 ? run_at_once(&w) : run_in_turn(&w);
     gerne_set_progress(ctx, w.outer, w.outer_user);
     if (status == GERNE_EINTERRUPTED)
         gn_hint(ctx, "the same command resumes it");

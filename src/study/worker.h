@@ -7,6 +7,7 @@
 typedef struct gn_study_work {
     const char *what;  /* for the progress line: "tune" */
     const char *cache; /* may be NULL */
+    size_t workers;    /* trials that run at the same time; 0 is 1 */
     size_t to_come;    /* trials that grow will still plan, as far as known: for the time left */
 
     /* Called when all planned trials are finished; may plan more (*grew = true). May be NULL. */

@@ -30,6 +30,13 @@ static const char *choose(const gn_run_config *c, const gn_dataset *dataset, cha
     return dataset->field == GN_FEATURES ? "mlp" : small ? "resnet20" : "resnet18";
 }
 
+const char *gn_architecture_name(const gn_run_config *config, const gn_dataset *dataset)
+{
+    char reason[REASON_MAX];
+    const char *name = config->model.arch;
+    return strcmp(name, "auto") == 0 ? choose(config, dataset, reason) : name;
+}
+
 gerne_status gn_settle_architecture(gerne_ctx *ctx, const gn_run_config *config,
                                     const gn_dataset *dataset)
 {

@@ -5,6 +5,9 @@
 #include "data/dataset.h"
 #include "train/options.h"
 
+/* What model.arch stands for, auto included. */
+const char *gn_architecture_name(const gn_run_config *config, const gn_dataset *dataset);
+
 /* Puts a name in the place of model.arch auto, so that config.yaml and run_hash have it. */
 GERNE_CHECKED gerne_status gn_settle_architecture(gerne_ctx *ctx, const gn_run_config *config,
                                                   const gn_dataset *dataset);

@@ -36,25 +36,34 @@ static gerne_status print_keys(gerne_ctx *ctx, const gn_run_config *config, gn_t
 
 gerne_status gn_shared_data_find(gerne_ctx *ctx, const gn_run_config *config, gn_dataset **out)
 {
-    const gn_shared_data *shared = config->shared;
+    gn_shared_data *shared = config->shared;
     GN_LOCAL(gn_text) keys = {0};
     *out = NULL;
-    if (!shared || !shared->dataset)
+    if (!shared)
         return GERNE_OK;
     GN_TRY(print_keys(ctx, config, &keys));
-    if (strcmp(keys.bytes, shared->keys.bytes) == 0)
+    pthread_mutex_lock(&shared->lock);
+    if (shared->dataset && strcmp(keys.bytes, shared->keys.bytes) == 0)
         *out = gn_dataset_share(shared->dataset);
+    pthread_mutex_unlock(&shared->lock);
     return GERNE_OK;
 }
 
 gerne_status gn_shared_data_keep(gerne_ctx *ctx, const gn_run_config *config, gn_dataset *dataset)
 {
     gn_shared_data *shared = config->shared;
+    GN_LOCAL(gn_text) keys = {0};
     if (!shared)
         return GERNE_OK;
-    gn_shared_data_free(shared);
-    GN_TRY(print_keys(ctx, config, &shared->keys));
+    GN_TRY(print_keys(ctx, config, &keys));
+    pthread_mutex_lock(&shared->lock);
+    gn_dataset *before = shared->dataset;
+    gn_text keys_before = shared->keys;
     shared->dataset = gn_dataset_share(dataset);
+    shared->keys = keys;
+    keys = keys_before;
+    pthread_mutex_unlock(&shared->lock);
+    gn_dataset_close(before);
     return GERNE_OK;
 }
 
@@ -62,5 +71,5 @@ void gn_shared_data_free(gn_shared_data *shared)
 {
     gn_text_free(&shared->keys);
     gn_dataset_close(shared->dataset);
-    *shared = (gn_shared_data){0};
+    pthread_mutex_destroy(&shared->lock);
 }

@@ -1,16 +1,24 @@
-/* shared_data.h - the data of runs that follow each other in one process: read once as long as
- * their keys of the section data stay the same. */
+/* shared_data.h - the data of several runs in one process, after or beside each other: read once as
+ * long as their keys of the section data stay the same. */
 #ifndef GN_TRAIN_SHARED_DATA_H
 #define GN_TRAIN_SHARED_DATA_H
+
+#include <pthread.h>
 
 #include "data/dataset.h"
 #include "train/options.h"
 
-/* What was read last; starts as {0}. */
+/* What was read last; starts as GN_SHARED_DATA. */
 typedef struct gn_shared_data {
+    pthread_mutex_t lock;
     gn_text keys;
     gn_dataset *dataset;
 } gn_shared_data;
+
+#define GN_SHARED_DATA                                                                             \
+    {                                                                                              \
+        .lock = PTHREAD_MUTEX_INITIALIZER                                                          \
+    }
 
 /* What the run would read, or NULL; the caller closes it, too. */
 GERNE_CHECKED gerne_status gn_shared_data_find(gerne_ctx *ctx, const gn_run_config *config,

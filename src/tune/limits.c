@@ -42,11 +42,9 @@ static gerne_status count_groups(gerne_ctx *ctx, gn_arena *arena, const gn_datas
 }
 
 gerne_status gn_limiter_open_data(gerne_ctx *ctx, gn_arena *arena, const gn_run_config *base,
-                                  gn_limiter *out)
+                                  const gn_dataset *data, gn_limiter *out)
 {
-    GN_LOCAL(gn_dataset) *data = NULL;
     int64_t *counts;
-    GN_TRY(gn_dataset_open(ctx, &base->data, &data));
     uint32_t attributes = data->attributes ? data->attributes : 1;
     GN_TRY(count_groups(ctx, arena, data, attributes, &counts));
     return gn_limiter_open(ctx, arena, base, counts, data->classes, attributes, out);

@@ -3,6 +3,7 @@
 #ifndef GN_TUNE_LIMITS_H
 #define GN_TUNE_LIMITS_H
 
+#include "data/dataset.h"
 #include "tune/space.h"
 
 typedef struct gn_limiter {
@@ -19,9 +20,10 @@ typedef struct gn_limiter {
 GERNE_CHECKED gerne_status gn_limiter_open(gerne_ctx *ctx, gn_arena *arena,
                                            const gn_run_config *base, const int64_t *counts,
                                            uint32_t classes, uint32_t attributes, gn_limiter *out);
-/* Opens the data for its labels. */
+/* With the sizes of the data's training groups. */
 GERNE_CHECKED gerne_status gn_limiter_open_data(gerne_ctx *ctx, gn_arena *arena,
-                                                const gn_run_config *base, gn_limiter *out);
+                                                const gn_run_config *base, const gn_dataset *data,
+                                                gn_limiter *out);
 void gn_limiter_close(gn_limiter *limiter);
 
 /* The limits at a point of a space that has the limited option as its last axis, whose own value

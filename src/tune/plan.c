@@ -80,7 +80,7 @@ static gerne_status add_trials(gn_tuner *t, const gn_settings *point, gn_trial *
     for (int64_t s = 0; s < rung_seeds(t, t->rung); s++) {
         gn_trial *trial = &trials[(*count)++];
         *trial = (gn_trial){.tag = "", .seed = t->request->first_seed + s, .level = t->rung};
-        GN_TRY(gn_trial_make(t->ctx, t->arena, t->request->base, &changes, trial));
+        GN_TRY(gn_trial_make(t->ctx, t->arena, &t->base, &changes, trial));
     }
     return GERNE_OK;
 }

@@ -25,6 +25,9 @@ const gn_option gn_tune_option_table[] = {
     {"rungs", GN_INT, OPTION(rungs), .fallback = "3", .min = 2, .max = 10,
      .help = "halving: number of rungs; the last has the configured budget and all seeds, the "
              "others one seed"},
+    {"workers", GN_INT, OPTION(workers), .fallback = "0", .min = 0, .max = 1024,
+     .help = "trials that run at the same time and divide the threads; 0: as many as threads for "
+             "linear and mlp, else 1"},
 };
 const size_t gn_tune_option_count = sizeof gn_tune_option_table / sizeof gn_tune_option_table[0];
 
@@ -60,7 +63,7 @@ static gerne_status open_ledger(gn_tuner *t)
 {
     GN_LOCAL(gn_text) text = {0};
     GN_TRY(gn_text_add(t->ctx, &text, "gerne: %s\n", gerne_version()));
-    GN_TRY(gn_base_describe(t->ctx, t->request->base, &text));
+    GN_TRY(gn_base_describe(t->ctx, &t->base, &text));
     GN_TRY(gn_space_describe(t->ctx, &t->space, &text));
     GN_TRY(describe_options(t, &text));
     GN_TRY(describe_data(t, &text));
@@ -85,13 +88,16 @@ static gerne_status prepare(gn_tuner *t)
 {
     const gn_tune_request *r = t->request;
     gn_settings none = {.arena = t->arena};
+    GN_LOCAL(gn_dataset) *data = NULL; /* for its labels */
     GN_TRY(check_directory(t));
     GN_TRY(gn_run_config_new(t->ctx, r->base, &none, &t->config));
     gn_choice_word(GN_METRIC_CHOICES, t->config->select.metric, t->metric, sizeof t->metric);
     snprintf(t->split, sizeof t->split, "%s",
              t->config->select.split == GN_SELECT_TEST ? "test" : "val");
     GN_TRY(gn_space_read(t->ctx, t->arena, r->base, r->search, &t->space));
-    GN_TRY(gn_limiter_open_data(t->ctx, t->arena, t->config, &t->limiter));
+    GN_TRY(gn_dataset_open(t->ctx, &t->config->data, &data));
+    GN_TRY(gn_limiter_open_data(t->ctx, t->arena, t->config, data, &t->limiter));
+    GN_TRY(gn_tune_divide(t, data));
     GN_TRY(gn_tune_draw(t));
     GN_TRY(open_ledger(t));
     GN_TRY(gn_tune_plan(t));
@@ -120,6 +126,7 @@ static gerne_status run(gn_tuner *t, gn_text *report, json_t **study)
     GN_TRY(prepare(t));
     const gn_study_work work = {.what = "tune",
                                 .cache = t->request->cache,
+                                .workers = t->workers,
                                 .to_come = gn_tune_to_come(t),
                                 .grow = gn_tune_grow,
                                 .after = after_trial,
@@ -144,6 +151,7 @@ gerne_status gn_tune(gerne_ctx *ctx, const gn_tune_request *request, gn_text *re
     gn_points_free(&t.points);
     gn_limiter_close(&t.limiter);
     gn_run_config_close(t.config);
+    gn_settings_free(&t.base);
     gn_arena_close(t.arena);
     return status;
 }

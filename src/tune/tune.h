@@ -1,6 +1,7 @@
 /* tune.h - gerne tune: a search over configurations, each run with several seeds.
  *
- * tune.c runs it, plan.c says which trials there are, output.c and figures.c say what came out.
+ * tune.c runs it, plan.c says which trials there are, workers.c how they share the threads,
+ * output.c and figures.c say what came out.
  */
 #ifndef GN_TUNE_TUNE_H
 #define GN_TUNE_TUNE_H
@@ -13,7 +14,7 @@ typedef enum gn_strategy { GN_GRID, GN_RANDOM, GN_HALVING } gn_strategy;
 
 typedef struct gn_tune_options {
     int strategy;
-    int64_t trials, seeds, seed, beta_steps, eta, rungs;
+    int64_t trials, seeds, seed, beta_steps, eta, rungs, workers;
 } gn_tune_options;
 
 extern const gn_option gn_tune_option_table[]; /* of the section "tune" */
@@ -44,6 +45,8 @@ typedef struct gn_tuner {
     gerne_ctx *ctx;
     gn_arena *arena;
     const gn_tune_request *request;
+    gn_settings base;      /* of the trials: the request's, with the threads of one trial */
+    size_t workers;        /* trials at the same time */
     gn_run_config *config; /* of the base */
     gn_space space;
     gn_limiter limiter;
@@ -53,6 +56,9 @@ typedef struct gn_tuner {
     size_t rung_start;         /* its first trial in the ledger's list */
     char metric[32], split[8]; /* of the selection */
 } gn_tuner;
+
+/* Divides the threads among trials: fills workers and base. */
+GERNE_CHECKED gerne_status gn_tune_divide(gn_tuner *t, const gn_dataset *data);
 
 /* Draws the configurations. */
 GERNE_CHECKED gerne_status gn_tune_draw(gn_tuner *t);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Two processes search on one directory while one of them is killed with -9 again and again: every
+"""Two processes, with two trials at a time each, search on one directory while one is killed with -9 again and again: every
 trial is done exactly once, with the results, the winner and the ranking of an undisturbed search:
 kill.py PROGRAM KILLS.
 
@@ -19,7 +19,7 @@ import time
 SEARCH = ("tune --threads 1 --data.n 600 --model.arch linear --method.attributes unknown "
           "--method.t 0.02 --train.per_class 8 --train.steps 40 --train.eval_every 20 "
           "--train.checkpoint_every 2 --seeds 2 --search.method.beta 0,1 "
-          "--search.train.lr 0.01,0.05,1e6 --keep").split()
+          "--search.train.lr 0.01,0.05,1e6 --keep --tune.workers 2").split()
 FILES = ("results.json", "predictions.csv", "best.safetensors")
 
 
