@@ -85,6 +85,11 @@ gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *pa
     return load(ctx, network, weights, arena, match);
 }
 
+static gerne_status get(gerne_ctx *ctx, const gn_weight_out *tensor, float *out)
+{
+    return gn_store_get(ctx, tensor->from, tensor->index, out);
+}
+
 static gerne_status collect(gerne_ctx *ctx, const gn_store *store, gn_arena *arena,
                             gn_weight_out **out, size_t *count)
 {
@@ -95,10 +100,11 @@ static gerne_status collect(gerne_ctx *ctx, const gn_store *store, gn_arena *are
     *count = saved_parameters(store, indices);
     for (size_t i = 0; i < *count; i++) {
         const gn_parameter *p = gn_store_parameter(store, indices[i]);
-        float *values;
-        GN_TRY(gn_arena_alloc(ctx, arena, (size_t)p->size, sizeof *values, &values));
-        GN_TRY(gn_store_get(ctx, store, indices[i], values));
-        (*out)[i] = (gn_weight_out){.name = p->name, .ndims = (size_t)p->ndims, .data = values};
+        (*out)[i] = (gn_weight_out){.name = p->name,
+                                    .ndims = (size_t)p->ndims,
+                                    .get = get,
+                                    .from = store,
+                                    .index = indices[i]};
         memcpy((*out)[i].dims, p->dims, sizeof p->dims);
     }
     return GERNE_OK;

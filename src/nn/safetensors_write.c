@@ -95,6 +95,23 @@ static gerne_status make_header(gerne_ctx *ctx, gn_weight_type type, const gn_we
     return gn_json_memory_failed() ? no_json(ctx) : status; /* whatever it looked like */
 }
 
+static gerne_status write_tensor(gerne_ctx *ctx, gn_writer *writer, gn_weight_type type,
+                                 const gn_weight_out *tensor)
+{
+    GN_FREED float *made = NULL;
+    const float *data = tensor->data;
+    size_t items = 1;
+    for (size_t d = 0; d < tensor->ndims; d++)
+        items *= (size_t)tensor->dims[d];
+    if (!data) {
+        GN_TRY(gn_alloc(ctx, items, sizeof *made, "a tensor", &made));
+        GN_TRY(tensor->get(ctx, tensor, made));
+        data = made;
+    }
+    GN_TRY(gn_weight_check_range(ctx, tensor->name, type, data, items));
+    return gn_weight_write(writer, type, data, items);
+}
+
 static gerne_status write_all(gerne_ctx *ctx, gn_writer *writer, gn_weight_type type,
                               const gn_text *header, const gn_weight_out *tensors, size_t count)
 {
@@ -102,13 +119,8 @@ static gerne_status write_all(gerne_ctx *ctx, gn_writer *writer, gn_weight_type 
     gn_weight_store(length, header->size, sizeof length);
     GN_TRY(gn_write(writer, length, sizeof length));
     GN_TRY(gn_write(writer, header->bytes, header->size));
-    for (size_t i = 0; i < count; i++) {
-        size_t items = 1;
-        for (size_t d = 0; d < tensors[i].ndims; d++)
-            items *= (size_t)tensors[i].dims[d];
-        GN_TRY(gn_weight_check_range(ctx, tensors[i].name, type, tensors[i].data, items));
-        GN_TRY(gn_weight_write(writer, type, tensors[i].data, items));
-    }
+    for (size_t i = 0; i < count; i++)
+        GN_TRY(write_tensor(ctx, writer, type, &tensors[i]));
     return GERNE_OK;
 }
 

@@ -109,7 +109,11 @@ typedef struct gn_weight_out {
     const char *name; /* UTF-8 */
     size_t ndims;
     int64_t dims[GN_WEIGHT_DIMS];
-    const float *data;
+    const float
+        *data; /* or NULL: get gives it when it is written, so that one is copied at a time */
+    gerne_status (*get)(gerne_ctx *ctx, const struct gn_weight_out *tensor, float *out);
+    const void *from; /* for get */
+    int index;
 } gn_weight_out;
 
 typedef struct gn_metadata {

@@ -251,8 +251,16 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
 typedef struct ending {
     judgement best, last, oracle;
     gn_predictions predictions;
-    gn_snapshot present;
 } ending;
+
+/* With the kept weights in the network's place. */
+static gerne_status judge_kept(gn_trainer *t, const gn_snapshot *kept, ending *e, judgement *out)
+{
+    gn_snapshot_swap(kept, t->now.networks[0]);
+    gerne_status status = judge(t, &e->predictions, out);
+    gn_snapshot_swap(kept, t->now.networks[0]);
+    return status;
+}
 
 static gerne_status judge_all(gn_trainer *t, ending *e)
 {
@@ -264,17 +272,9 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
     gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
     GN_TRY(status);
-    gn_snapshot_take(&e->present, t->now.networks[0]);
-    if (t->now.oracle.values) {
-        gn_snapshot_put(&t->now.oracle, t->now.networks[0]);
-        status = judge(t, &e->predictions, &e->oracle);
-    }
-    if (status == GERNE_OK) {
-        gn_snapshot_put(&t->now.best, t->now.networks[0]);
-        status = judge(t, &e->predictions, &e->best);
-    }
-    gn_snapshot_put(&e->present, t->now.networks[0]);
-    return status;
+    if (t->now.oracle.values)
+        GN_TRY(judge_kept(t, &t->now.oracle, e, &e->oracle));
+    return judge_kept(t, &t->now.best, e, &e->best);
 }
 
 /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
@@ -293,7 +293,6 @@ static gerne_status log_end(gn_trainer *t)
 
 static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **json)
 {
-    GN_TRY(gn_snapshot_new(t->run.ctx, t->now.networks[0], &e->present));
     GN_TRY(judge_all(t, e));
     t->record.best_changed = true;
     GN_TRY(gn_save_best(t));
@@ -324,6 +323,5 @@ gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results)
     free_judgement(&e.last);
     free_judgement(&e.oracle);
     gn_predictions_free(&e.predictions);
-    gn_snapshot_free(&e.present);
     return status;
 }

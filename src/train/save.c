@@ -162,13 +162,10 @@ gerne_status gn_save_model(gn_trainer *t, const char *path)
 gerne_status gn_save_best(gn_trainer *t)
 {
     const char *path;
-    GN_LOCAL(gn_snapshot) present = {0};
     GN_TRY(gn_path_of(t, "best.safetensors", &path));
-    GN_TRY(gn_snapshot_new(t->run.ctx, t->now.networks[0], &present));
-    gn_snapshot_take(&present, t->now.networks[0]);
-    gn_snapshot_put(&t->now.best, t->now.networks[0]);
+    gn_snapshot_swap(&t->now.best, t->now.networks[0]);
     gerne_status status = gn_save_model(t, path);
-    gn_snapshot_put(&present, t->now.networks[0]);
+    gn_snapshot_swap(&t->now.best, t->now.networks[0]);
     t->record.best_changed = status != GERNE_OK;
     return status;
 }

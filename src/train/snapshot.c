@@ -45,6 +45,25 @@ void gn_snapshot_put(const gn_snapshot *snapshot, const gn_network *network)
     copy(snapshot, network, false);
 }
 
+static void swap(float *left, float *right, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float kept = left[i];
+        left[i] = right[i];
+        right[i] = kept;
+    }
+}
+
+void gn_snapshot_swap(const gn_snapshot *snapshot, const gn_network *network)
+{
+    size_t size;
+    const gn_store *store = gn_network_store(network);
+    float *statistics = gn_store_statistics(store, &size);
+    gn_block block = gn_store_block(store);
+    swap(snapshot->values, block.values, block.size);
+    swap(snapshot->statistics, statistics, size);
+}
+
 void gn_plain_weights_free(gn_plain_weights *weights)
 {
     for (int i = 0; i < weights->count && weights->values; i++)

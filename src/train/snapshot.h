@@ -15,6 +15,8 @@ void gn_snapshot_free(gn_snapshot *snapshot);
 GN_LOCAL_STRUCT(gn_snapshot, gn_snapshot_free)
 void gn_snapshot_take(const gn_snapshot *snapshot, const gn_network *network);
 void gn_snapshot_put(const gn_snapshot *snapshot, const gn_network *network);
+/* The network has the copy and the copy the network's: twice is as before, without a third copy. */
+void gn_snapshot_swap(const gn_snapshot *snapshot, const gn_network *network);
 
 /* The same by name and in plain order, for a network of another batch size. */
 typedef struct gn_plain_weights {

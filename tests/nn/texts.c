@@ -251,7 +251,8 @@ static void write_file(fixture *f, const char *path, const renamed *names, size_
         rename_tensor(called[n], sizeof called[n], names, count);
         values[n] = calloc((size_t)p->size, sizeof(float));
         assert_ok(f->ctx, gn_store_get(f->ctx, store, i, values[n]));
-        tensors[n] = (gn_weight_out){called[n], (size_t)p->ndims, {0}, values[n]};
+        tensors[n] =
+            (gn_weight_out){.name = called[n], .ndims = (size_t)p->ndims, .data = values[n]};
         memcpy(tensors[n].dims, p->dims, sizeof p->dims);
         n++;
     }
