@@ -83,8 +83,8 @@ static size_t take(byte_input *input, void *to, size_t size)
     return got;
 }
 
-static gerne_status read_header(gerne_ctx *ctx, const char *name, byte_input *input,
-                                int dimensions, size_t limit, idx_header *head, gn_idx *out)
+static gerne_status read_header(gerne_ctx *ctx, const char *name, byte_input *input, int dimensions,
+                                size_t limit, idx_header *head, gn_idx *out)
 {
     *head = (idx_header){.size = 4 + 4 * (size_t)dimensions};
     if (take(input, head->bytes, head->size) != head->size)
