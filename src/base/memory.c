@@ -103,6 +103,7 @@ gerne_status gn_alloc_to_fill(gerne_ctx *ctx, size_t count, size_t size, const c
 {
     size_t bytes;
     void *block = aligned_block(count, size, &bytes);
+    advise_large_pages(block, count, size);
     memcpy(out, &block, sizeof block);
     return block ? GERNE_OK : out_of_memory(ctx, count, size, what);
 }
