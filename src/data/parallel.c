@@ -1,5 +1,6 @@
 /* parallel.c - loops over samples on several threads, and the memory of those threads. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -36,11 +37,14 @@ typedef struct loop_failure {
     gn_saved_failure text;
 } loop_failure;
 
+/* Items may take microseconds: threads that took a lock for each would wait for it most of the
+ * time. The lock is for failures and for the end of a thread. */
 typedef struct parallel_loop {
     pthread_mutex_t lock;
-    pthread_cond_t moved;
-    size_t count, next, done;
-    bool stop; /* nothing new is started */
+    pthread_cond_t ended; /* a thread has */
+    size_t count;
+    _Atomic size_t next, done;
+    atomic_bool stop; /* nothing new is started */
     int running;
     gn_item_fn *item;
     void *user;
@@ -70,37 +74,48 @@ static bool may_skip(const parallel_loop *loop, gerne_status status)
     return loop->failed && (status == GERNE_EDATA || status == GERNE_EIO);
 }
 
+static void take_failure(parallel_loop *loop, gerne_ctx *ctx, size_t index, gerne_status status)
+{
+    pthread_mutex_lock(&loop->lock);
+    note_failure(loop, ctx, index, status);
+    pthread_mutex_unlock(&loop->lock);
+    if (may_skip(loop, status))
+        loop->failed[index] = 1;
+    else
+        loop->stop = true;
+}
+
+/* What is taken is done, even when another thread stops the loop: all items before a failure have
+ * had their say. */
+static void run_items(parallel_loop *loop, gerne_ctx *ctx, gn_scratch *scratch)
+{
+    while (!loop->stop) {
+        size_t index = loop->next++;
+        if (index >= loop->count)
+            return;
+        gerne_status status = loop->item(ctx, loop->user, scratch, index);
+        loop->done++;
+        if (status != GERNE_OK)
+            take_failure(loop, ctx, index, status);
+    }
+}
+
 static void *work(void *argument)
 {
     parallel_loop *loop = argument;
     gerne_ctx *ctx = NULL;
     gn_scratch scratch = {0};
     gerne_status start = gerne_ctx_new(&ctx);
-    pthread_mutex_lock(&loop->lock);
-    if (start != GERNE_OK) {
-        note_failure(loop, ctx, loop->next, start);
-        loop->stop = true;
-    }
-    while (!loop->stop && loop->next < loop->count) {
-        size_t index = loop->next++;
-        pthread_mutex_unlock(&loop->lock);
-        gerne_status status = loop->item(ctx, loop->user, &scratch, index);
-        pthread_mutex_lock(&loop->lock);
-        loop->done++;
-        if (status != GERNE_OK) {
-            note_failure(loop, ctx, index, status);
-            if (may_skip(loop, status))
-                loop->failed[index] = 1;
-            else
-                loop->stop = true;
-        }
-        pthread_cond_signal(&loop->moved);
-    }
-    loop->running--;
-    pthread_cond_signal(&loop->moved);
-    pthread_mutex_unlock(&loop->lock);
+    if (start != GERNE_OK)
+        take_failure(loop, ctx, loop->next, start);
+    else
+        run_items(loop, ctx, &scratch);
     gn_scratch_free(&scratch);
     gerne_ctx_close(ctx);
+    pthread_mutex_lock(&loop->lock);
+    loop->running--;
+    pthread_cond_signal(&loop->ended);
+    pthread_mutex_unlock(&loop->lock);
     return NULL;
 }
 
@@ -115,7 +130,7 @@ static gerne_status watch(gerne_ctx *ctx, parallel_loop *loop, const char *what)
         until.tv_nsec += 100000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
-        while (loop->running > 0 && pthread_cond_timedwait(&loop->moved, &loop->lock, &until) == 0)
+        while (loop->running > 0 && pthread_cond_timedwait(&loop->ended, &loop->lock, &until) == 0)
             ;
         gerne_progress progress = {
             .what = what, .done = loop->done, .total = loop->count, .detail = ""};
@@ -123,7 +138,8 @@ static gerne_status watch(gerne_ctx *ctx, parallel_loop *loop, const char *what)
         if (status == GERNE_OK)
             status = gn_progress(ctx, &progress);
         pthread_mutex_lock(&loop->lock);
-        loop->stop = loop->stop || status != GERNE_OK;
+        if (status != GERNE_OK)
+            loop->stop = true;
     }
     pthread_mutex_unlock(&loop->lock);
     return status;
@@ -170,7 +186,7 @@ gerne_status gn_parallel(gerne_ctx *ctx, int threads, size_t count, const char *
     loop->user = user;
     loop->failed = failed;
     pthread_mutex_init(&loop->lock, NULL);
-    pthread_cond_init(&loop->moved, NULL);
+    pthread_cond_init(&loop->ended, NULL);
     if (threads < 1)
         threads = 1;
     if (threads > THREADS_MAX)
@@ -194,7 +210,7 @@ gerne_status gn_parallel(gerne_ctx *ctx, int threads, size_t count, const char *
     if (status == GERNE_OK)
         status = report(ctx, loop, what);
     pthread_mutex_destroy(&loop->lock);
-    pthread_cond_destroy(&loop->moved);
+    pthread_cond_destroy(&loop->ended);
     gn_free(loop);
     return status;
 }
