@@ -7,7 +7,8 @@
 
 typedef struct gn_idx {
     size_t count, height, width; /* height and width are 1 for labels */
-    uint8_t *bytes;              /* count * height * width */
+    uint8_t *bytes;              /* count * height * width, within block */
+    uint8_t *block;
 } gn_idx;
 
 static inline size_t gn_idx_size(const gn_idx *idx)
