@@ -94,9 +94,10 @@ static strip strip_at(int64_t width, int index)
     return (strip){begin * LANES, last - begin * LANES, (int)(end - begin)};
 }
 
-static inline __attribute__((always_inline)) int64_t place_of(const strip *s, int vector)
+static inline __attribute__((always_inline)) int64_t place_of(int vector, int vectors,
+                                                              int64_t columns)
 {
-    return vector < s->vectors - 1 ? (int64_t)vector * LANES : s->columns - LANES;
+    return vector < vectors - 1 ? (int64_t)vector * LANES : columns - LANES;
 }
 
 typedef struct tile {
@@ -107,18 +108,22 @@ static void pack(const float *from, int64_t rows, int64_t width, const strip *s,
 {
     for (int64_t i = 0; i < rows; i++)
         for (int k = 0; k < s->vectors; k++)
-            memcpy(&out->rows[i][k], from + i * width + s->first + place_of(s, k), sizeof(lanes));
+            memcpy(&out->rows[i][k],
+                   from + i * width + s->first + place_of(k, s->vectors, s->columns),
+                   sizeof(lanes));
 }
 
-/* out += the rows that are found, each times its number. */
+/* out += the rows that are found, each times its number. The compiler has to know `vectors`. */
 static inline __attribute__((always_inline)) void add_rows_of(int vectors, const tile *t,
                                                               uint64_t found, const float *numbers,
-                                                              int64_t step, const strip *s,
+                                                              int64_t step, int64_t columns,
                                                               float *out)
 {
     lanes sums[VECTORS_MAX];
+    if (!found)
+        return;
     for (int k = 0; k < vectors; k++)
-        memcpy(&sums[k], out + place_of(s, k), sizeof sums[k]);
+        memcpy(&sums[k], out + place_of(k, vectors, columns), sizeof sums[k]);
     for (; found; found &= found - 1) {
         int i = __builtin_ctzll(found);
         float number = numbers[i * step];
@@ -126,7 +131,7 @@ static inline __attribute__((always_inline)) void add_rows_of(int vectors, const
             sums[k] += number * t->rows[i][k];
     }
     for (int k = 0; k < vectors; k++)
-        memcpy(out + place_of(s, k), &sums[k], sizeof sums[k]);
+        memcpy(out + place_of(k, vectors, columns), &sums[k], sizeof sums[k]);
 }
 
 /* A row for each word. */
@@ -141,12 +146,13 @@ typedef struct rows {
 #define ADD_ROWS(vectors)                                                                          \
     case vectors:                                                                                  \
         for (int64_t i = 0; i < r->count; i++)                                                     \
-            add_rows_of(vectors, t, r->found[i * r->stride], r->numbers + i * r->next, r->step, s, \
-                        r->out + i * r->width + s->first);                                         \
+            add_rows_of(vectors, t, r->found[i * r->stride], r->numbers + i * r->next, r->step,    \
+                        columns, r->out + i * r->width + s->first);                                \
         break
 
 GN_FUSED static void add_rows(const tile *t, const strip *s, const rows *r)
 {
+    int64_t columns = s->columns;
     switch (s->vectors) {
         ADD_ROWS(1);
         ADD_ROWS(2);
