@@ -99,10 +99,11 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     GN_TRY(weight_tensor(c, node, v->forward.operands.weights, &w));
     GN_TRY(bias_tensor(c, node, operands.bias, &b));
     GN_TRY(gn_new_tensor(c, operands.result, &y));
+    const int tensors[4] = {x, w, y, b};
     if (gn_has_sparse_form(c, node))
-        GN_TRY(gn_emit_sparse_forward(c, node, options->relu, (int[]){x, w, y, b}, &v->extra[1]));
-    GN_TRY(gn_emit(c, &v->forward, (int[]){x, w, y, b}, 4));
-    c->suits = GN_ANY_INPUT;
+        GN_TRY(gn_emit_sparse_forward(c, node, options->relu, &v->forward, tensors, &v->extra[1]));
+    else
+        GN_TRY(gn_emit(c, &v->forward, tensors, 4));
     GN_TRY(gn_settle(c, y));
     return gn_reshape(c, y, result, &v->tensor);
 }

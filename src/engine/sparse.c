@@ -22,9 +22,20 @@ static int64_t words_of(int64_t columns)
     return (columns + TILE - 1) / TILE;
 }
 
+/* What is found in a row, and a word behind it that is not zero where the row is left out. */
+static uint64_t *found_in(const gn_sparse *x, int64_t row)
+{
+    return x->found + row * (words_of(x->columns) + 1);
+}
+
+static uint64_t *left_out(const gn_sparse *x, int64_t row)
+{
+    return found_in(x, row) + words_of(x->columns);
+}
+
 size_t gn_sparse_size(int64_t rows, int64_t columns)
 {
-    return (size_t)rows * (size_t)words_of(columns) * sizeof(uint64_t);
+    return (size_t)rows * (size_t)(words_of(columns) + 1) * sizeof(uint64_t);
 }
 
 /* ---- finding what is not zero ---- */
@@ -41,7 +52,7 @@ GN_WIDE static int64_t find_in_row(const gn_sparse *x, int64_t row)
 {
     int64_t words = words_of(x->columns), whole = x->columns / TILE, count = 0;
     const float *numbers = x->numbers + row * x->columns;
-    uint64_t *found = x->found + row * words;
+    uint64_t *found = found_in(x, row);
     for (int64_t i = 0; i < whole; i++) {
         found[i] = find_in(numbers + i * TILE, TILE);
         count += __builtin_popcountll(found[i]);
@@ -50,6 +61,7 @@ GN_WIDE static int64_t find_in_row(const gn_sparse *x, int64_t row)
         found[whole] = find_in(numbers + whole * TILE, x->columns - whole * TILE);
         count += __builtin_popcountll(found[whole]);
     }
+    found[words] = false;
     return count;
 }
 
@@ -69,6 +81,25 @@ bool gn_sparse_find(const gn_sparse *x)
     for (int64_t i = probed; i < x->rows; i++)
         count += find_in_row(x, i);
     return !too_many(x, x->rows, count);
+}
+
+/* Returns whether it leaves the row out. */
+static bool leave_out(const gn_sparse *x, int64_t row)
+{
+    if (!too_many(x, 1, find_in_row(x, row)))
+        return false;
+    memset(found_in(x, row), 0, (size_t)words_of(x->columns) * sizeof *x->found);
+    *left_out(x, row) = true;
+    return true;
+}
+
+bool gn_sparse_find_rows(const gn_sparse *x)
+{
+    int64_t count = 0;
+#pragma omp parallel for schedule(static) reduction(+ : count)
+    for (int64_t i = 0; i < x->rows; i++)
+        count += leave_out(x, i);
+    return count == 0;
 }
 
 /* ---- a tile ---- */
@@ -94,9 +125,10 @@ static strip strip_at(int64_t width, int index)
     return (strip){begin * LANES, last - begin * LANES, (int)(end - begin)};
 }
 
-static inline __attribute__((always_inline)) int64_t place_of(const strip *s, int vector)
+static inline __attribute__((always_inline)) int64_t place_of(int vector, int vectors,
+                                                              int64_t columns)
 {
-    return vector < s->vectors - 1 ? (int64_t)vector * LANES : s->columns - LANES;
+    return vector < vectors - 1 ? (int64_t)vector * LANES : columns - LANES;
 }
 
 typedef struct tile {
@@ -107,18 +139,22 @@ static void pack(const float *from, int64_t rows, int64_t width, const strip *s,
 {
     for (int64_t i = 0; i < rows; i++)
         for (int k = 0; k < s->vectors; k++)
-            memcpy(&out->rows[i][k], from + i * width + s->first + place_of(s, k), sizeof(lanes));
+            memcpy(&out->rows[i][k],
+                   from + i * width + s->first + place_of(k, s->vectors, s->columns),
+                   sizeof(lanes));
 }
 
-/* out += the rows that are found, each times its number. */
+/* out += the rows that are found, each times its number. The compiler has to know `vectors`. */
 static inline __attribute__((always_inline)) void add_rows_of(int vectors, const tile *t,
                                                               uint64_t found, const float *numbers,
-                                                              int64_t step, const strip *s,
+                                                              int64_t step, int64_t columns,
                                                               float *out)
 {
     lanes sums[VECTORS_MAX];
+    if (!found)
+        return;
     for (int k = 0; k < vectors; k++)
-        memcpy(&sums[k], out + place_of(s, k), sizeof sums[k]);
+        memcpy(&sums[k], out + place_of(k, vectors, columns), sizeof sums[k]);
     for (; found; found &= found - 1) {
         int i = __builtin_ctzll(found);
         float number = numbers[i * step];
@@ -126,7 +162,7 @@ static inline __attribute__((always_inline)) void add_rows_of(int vectors, const
             sums[k] += number * t->rows[i][k];
     }
     for (int k = 0; k < vectors; k++)
-        memcpy(out + place_of(s, k), &sums[k], sizeof sums[k]);
+        memcpy(out + place_of(k, vectors, columns), &sums[k], sizeof sums[k]);
 }
 
 /* A row for each word. */
@@ -141,12 +177,13 @@ typedef struct rows {
 #define ADD_ROWS(vectors)                                                                          \
     case vectors:                                                                                  \
         for (int64_t i = 0; i < r->count; i++)                                                     \
-            add_rows_of(vectors, t, r->found[i * r->stride], r->numbers + i * r->next, r->step, s, \
-                        r->out + i * r->width + s->first);                                         \
+            add_rows_of(vectors, t, r->found[i * r->stride], r->numbers + i * r->next, r->step,    \
+                        columns, r->out + i * r->width + s->first);                                \
         break
 
 GN_FUSED static void add_rows(const tile *t, const strip *s, const rows *r)
 {
+    int64_t columns = s->columns;
     switch (s->vectors) {
         ADD_ROWS(1);
         ADD_ROWS(2);
@@ -162,16 +199,18 @@ GN_FUSED static void add_rows(const tile *t, const strip *s, const rows *r)
 
 /* ---- forward ---- */
 
-static void start_rows(const float *bias, int64_t width, int64_t count, float *y)
+static void start_rows(const gn_sparse *x, const float *bias, int64_t width, int64_t begin,
+                       int64_t end, float *y)
 {
-    for (int64_t i = 0; i < count; i++)
-        memcpy(y + i * width, bias, (size_t)width * sizeof *y);
+    for (int64_t i = begin; i < end; i++)
+        if (!*left_out(x, i))
+            memcpy(y + i * width, bias, (size_t)width * sizeof *y);
 }
 
 static void rectify(int64_t count, float *y)
 {
     for (int64_t i = 0; i < count; i++)
-        y[i] = y[i] < 0 ? 0 : y[i]; /* NaN stays NaN */
+        y[i] = y[i] < 0 ? 0 : y[i]; /* NaN stays NaN, and rows that are left out as they are */
 }
 
 static void forward_rows(const gn_sparse *x, const float *w, int64_t width, int64_t begin,
@@ -185,8 +224,8 @@ static void forward_rows(const gn_sparse *x, const float *w, int64_t width, int6
             int64_t rest = x->columns - word * TILE;
             pack(w + word * TILE * width, rest < TILE ? rest : TILE, width, &s, &t);
             add_rows(&t, &s,
-                     &(rows){.found = x->found + begin * words + word,
-                             .stride = words,
+                     &(rows){.found = found_in(x, begin) + word,
+                             .stride = words + 1,
                              .numbers = x->numbers + begin * x->columns + word * TILE,
                              .step = 1,
                              .next = x->columns,
@@ -213,7 +252,7 @@ void gn_sparse_forward(const gn_sparse *x, const float *w, const float *bias, in
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < parts; i++) {
         int64_t begin = x->rows * i / parts, end = x->rows * (i + 1) / parts;
-        start_rows(bias, width, end - begin, y + begin * width);
+        start_rows(x, bias, width, begin, end, y);
         forward_rows(x, w, width, begin, end, y);
         if (relu)
             rectify((end - begin) * width, y + begin * width);
@@ -239,9 +278,9 @@ static void backward_word(const gn_sparse *x, int64_t word, int64_t first, int64
                           const tile *t, const strip *s, int64_t width, float *dw)
 {
     uint64_t bits[TILE] = {0};
-    int64_t words = words_of(x->columns), rest = x->columns - word * TILE;
+    int64_t rest = x->columns - word * TILE;
     for (int64_t i = 0; i < count; i++)
-        bits[i] = x->found[(first + i) * words + word];
+        bits[i] = found_in(x, first + i)[word];
     transpose_bits(bits);
     add_rows(t, s,
              &(rows){.found = bits,

@@ -21,8 +21,12 @@ size_t gn_sparse_size(int64_t rows, int64_t columns);
 
 /* Fills `found`; false when a dense product is faster. */
 bool gn_sparse_find(const gn_sparse *x);
+/* Looks at each row by itself and leaves out those for which a dense product is faster; false when
+ * there are any. */
+bool gn_sparse_find_rows(const gn_sparse *x);
 
-/* y[rows][width] = x w + bias, where w is [columns][width]; with ReLU when asked. */
+/* y[rows][width] = x w + bias, where w is [columns][width]; with ReLU when asked. Of rows that were
+ * left out y stays, but for the ReLU. */
 void gn_sparse_forward(const gn_sparse *x, const float *w, const float *bias, int64_t width,
                        bool relu, float *y);
 

@@ -17,8 +17,8 @@ bool gn_may_be_sparse(const gn_maker *m, const gn_node *node)
 
 bool gn_has_sparse_form(const gn_compiler *c, const gn_node *node)
 {
-    return c->program->mode != GN_MODE_INFER && gn_may_be_sparse(&c->maker, node) &&
-           gn_parameter_trains(c, node, WEIGHT);
+    return gn_may_be_sparse(&c->maker, node) &&
+           (c->program->mode == GN_MODE_INFER || gn_parameter_trains(c, node, WEIGHT));
 }
 
 static gn_sparse matrix_of(const gn_program *program, int numbers, int found)
@@ -35,6 +35,12 @@ static void look(gn_program *program, const gn_call *call)
 {
     gn_sparse x = matrix_of(program, call->tensors[0], call->tensors[1]);
     program->input = gn_sparse_find(&x) ? GN_SPARSE_INPUT : GN_DENSE_INPUT;
+}
+
+static void look_at_rows(gn_program *program, const gn_call *call)
+{
+    gn_sparse x = matrix_of(program, call->tensors[0], call->tensors[1]);
+    program->input = gn_sparse_find_rows(&x) ? GN_SPARSE_INPUT : GN_DENSE_INPUT;
 }
 
 /* x, weights, result, bias, found */
@@ -87,21 +93,47 @@ static void add_gradients(gn_program *program, const gn_call *call)
     gradients(program, call, true);
 }
 
-gerne_status gn_emit_sparse_forward(gn_compiler *c, const gn_node *node, bool relu,
-                                    const int tensors[4], int *found)
+static gerne_status emit_look(gn_compiler *c, gn_routine *routine, int x, int *found)
 {
-    const int64_t *dims = gn_description_of(c, tensors[0])->dims;
+    const int64_t *dims = gn_description_of(c, x)->dims;
     int64_t size = (int64_t)gn_sparse_size(dims[0], dims[1]);
     const gn_description *bits;
     GN_TRY(gn_describe(&c->maker, GN_BYTES, 1, &size, GN_PLAIN_ORDER, &bits));
     GN_TRY(gn_new_tensor(c, bits, found));
-    GN_TRY(gn_emit(c, &(gn_kernel){.routine = look}, (int[]){tensors[0], *found}, 2));
+    return gn_emit(c, &(gn_kernel){.routine = routine}, (int[]){x, *found}, 2);
+}
+
+static gerne_status emit_product(gn_compiler *c, const gn_node *node, bool relu,
+                                 const int tensors[4], int found)
+{
     const gn_kernel product = {
         .routine = relu ? forward_relu : forward, .node = node, .is_product = true};
-    c->suits = GN_SPARSE_INPUT;
-    GN_TRY(
-        gn_emit(c, &product, (int[]){tensors[0], tensors[1], tensors[2], tensors[3], *found}, 5));
+    return gn_emit(c, &product, (int[]){tensors[0], tensors[1], tensors[2], tensors[3], found}, 5);
+}
+
+/* Rows for which that is faster are computed over. */
+static gerne_status emit_by_rows(gn_compiler *c, const gn_node *node, bool relu,
+                                 const gn_kernel *dense, const int tensors[4])
+{
+    int found;
+    GN_TRY(emit_look(c, look_at_rows, tensors[0], &found));
     c->suits = GN_DENSE_INPUT;
+    GN_TRY(gn_emit(c, dense, tensors, 4));
+    c->suits = GN_ANY_INPUT;
+    return emit_product(c, node, relu, tensors, found);
+}
+
+gerne_status gn_emit_sparse_forward(gn_compiler *c, const gn_node *node, bool relu,
+                                    const gn_kernel *dense, const int tensors[4], int *found)
+{
+    if (c->program->mode == GN_MODE_INFER)
+        return emit_by_rows(c, node, relu, dense, tensors);
+    GN_TRY(emit_look(c, look, tensors[0], found));
+    c->suits = GN_SPARSE_INPUT;
+    GN_TRY(emit_product(c, node, relu, tensors, *found));
+    c->suits = GN_DENSE_INPUT;
+    GN_TRY(gn_emit(c, dense, tensors, 4));
+    c->suits = GN_ANY_INPUT;
     return GERNE_OK;
 }
 

@@ -14,13 +14,21 @@
 GN_WIDE static void unpack_planes(const uint8_t *restrict bytes, size_t pixels, size_t channels,
                                   size_t channel, float scale, float shift, float *restrict out)
 {
-    if (channels == 3) {
-        for (size_t i = 0; i < pixels; i++)
-            out[i] = (float)bytes[3 * i + channel] * scale + shift;
-        return;
-    }
     for (size_t i = 0; i < pixels; i++)
         out[i] = (float)bytes[channels * i + channel] * scale + shift;
+}
+
+/* The same of three channels, in one pass: the compiler tells them apart in registers. */
+GN_WIDE static void unpack_colours(const uint8_t *restrict bytes, size_t pixels, const float *scale,
+                                   const float *shift, float *restrict red, float *restrict green,
+                                   float *restrict blue)
+{
+    float by[3] = {scale[0], scale[1], scale[2]}, plus[3] = {shift[0], shift[1], shift[2]};
+    for (size_t i = 0; i < pixels; i++) {
+        red[i] = (float)bytes[3 * i] * by[0] + plus[0];
+        green[i] = (float)bytes[3 * i + 1] * by[1] + plus[1];
+        blue[i] = (float)bytes[3 * i + 2] * by[2] + plus[2];
+    }
 }
 
 GN_WIDE static void unpack_halves(const uint16_t *restrict halves, size_t count,
@@ -41,6 +49,11 @@ static void load_row(const gn_samples *samples, const gn_field *field, const voi
         return;
     }
     size_t channels = (size_t)field->dims[0], pixels = (size_t)(field->dims[1] * field->dims[2]);
+    if (channels == 3) {
+        unpack_colours(from, pixels, samples->scale, samples->shift, row, row + pixels,
+                       row + 2 * pixels);
+        return;
+    }
     for (size_t c = 0; c < channels; c++)
         unpack_planes(from, pixels, channels, c, samples->scale[c], samples->shift[c],
                       row + c * pixels);

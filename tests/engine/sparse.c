@@ -115,20 +115,53 @@ static void test_dense_numbers_are_refused(void **state)
     free(matrix.found);
 }
 
+/* Rows of many numbers are left out; the others have the bits that they have alone. */
+static void test_rows(void **state)
+{
+    (void)state;
+    enum { ROWS = 40, COLUMNS = 200, WIDTH = 36 };
+    float *x = numbers(ROWS * COLUMNS, 0.2, 1), *full = numbers(ROWS * COLUMNS, 1, 6);
+    float *w = numbers(COLUMNS * WIDTH, 1, 2), *bias = numbers(WIDTH, 1, 3);
+    float *y = numbers(ROWS * WIDTH, 0, 7), alone[WIDTH];
+    gn_sparse matrix = {x, ROWS, COLUMNS, calloc(1, gn_sparse_size(ROWS, COLUMNS))};
+    assert_true(gn_sparse_find_rows(&matrix));
+    for (int i = 0; i < ROWS; i += 3)
+        memcpy(x + (ptrdiff_t)i * COLUMNS, full, COLUMNS * sizeof *x);
+    assert_false(gn_sparse_find_rows(&matrix));
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        y[i] = 5;
+    gn_sparse_forward(&matrix, w, bias, WIDTH, true, y);
+    for (int i = 0; i < ROWS; i++) {
+        gn_sparse row = {x + (ptrdiff_t)i * COLUMNS, 1, COLUMNS, matrix.found};
+        for (int j = 0; j < WIDTH; j++)
+            alone[j] = 5;
+        assert_int_equal(gn_sparse_find_rows(&row), i % 3 != 0);
+        gn_sparse_forward(&row, w, bias, WIDTH, true, alone);
+        assert_memory_equal(alone, y + (ptrdiff_t)i * WIDTH, sizeof alone);
+        assert_true(i % 3 != 0 || alone[0] == 5);
+    }
+    free(x);
+    free(full);
+    free(w);
+    free(bias);
+    free(y);
+    free(matrix.found);
+}
+
 enum { BATCH = 33, INPUTS = 150, OUTPUTS = 20 };
 
 typedef struct layer {
     gerne_ctx *ctx;
+    gn_device *device;
+    gn_graph *graph;
     gn_store *store;
     gn_program *program;
     float weights[OUTPUTS][INPUTS], bias[OUTPUTS];
 } layer;
 
-/* Runs the layer on x; sums: what the gradients of weights and bias must be then, and were before.
- */
-static void check_run(layer *l, const float *x, bool accumulate, const double *before, double *sums)
+/* The layer on x, in inference as in training. */
+static void check_outputs(const layer *l, const float *x)
 {
-    static float gradient[OUTPUTS][INPUTS], by_bias[OUTPUTS];
     memcpy(gn_program_input(l->program, "features"), x, sizeof(float) * BATCH * INPUTS);
     assert_ok(l->ctx, gn_program_forward(l->ctx, l->program));
     const float *y = gn_program_output(l->program);
@@ -138,6 +171,15 @@ static void check_run(layer *l, const float *x, bool accumulate, const double *b
                            product(x + (ptrdiff_t)i * INPUTS, 1, l->weights[j], 1, INPUTS);
             assert_sum((double)y[i * OUTPUTS + j], value < 0 ? 0 : value, INPUTS);
         }
+}
+
+/* Runs the layer on x; sums: what the gradients of weights and bias must be then, and were before.
+ */
+static void check_run(layer *l, const float *x, bool accumulate, const double *before, double *sums)
+{
+    static float gradient[OUTPUTS][INPUTS], by_bias[OUTPUTS];
+    check_outputs(l, x);
+    const float *y = gn_program_output(l->program);
     float *dy = gn_program_output_gradient(l->program);
     for (int i = 0; i < BATCH * OUTPUTS; i++)
         dy[i] = y[i] - 0.5f;
@@ -161,27 +203,43 @@ static void check_run(layer *l, const float *x, bool accumulate, const double *b
     }
 }
 
-/* One program takes what comes: sparse, dense, sparse; replacing and adding. */
-static void test_layer_chooses(void **state)
+static layer *open_layer(gn_mode mode)
 {
-    (void)state;
     layer *l = calloc(1, sizeof *l);
-    gn_device *device;
-    gn_graph *graph;
     int64_t inputs = INPUTS;
     l->ctx = test_ctx();
-    assert_ok(l->ctx, gn_device_new(l->ctx, 2, GN_FP32, &device));
-    assert_ok(l->ctx, gn_graph_new(l->ctx, device, &graph));
-    gn_value x = gn_input(graph, "features", GN_FLOAT32, 1, &inputs);
-    assert_ok(l->ctx, gn_graph_finish(l->ctx, graph, gn_linear(graph, x, "fc", OUTPUTS, true)));
-    assert_ok(l->ctx, gn_store_new(l->ctx, device, &graph, 1, BATCH, &l->store));
+    assert_ok(l->ctx, gn_device_new(l->ctx, 2, GN_FP32, &l->device));
+    assert_ok(l->ctx, gn_graph_new(l->ctx, l->device, &l->graph));
+    gn_value x = gn_input(l->graph, "features", GN_FLOAT32, 1, &inputs);
     assert_ok(l->ctx,
-              gn_program_new(l->ctx, graph, l->store, BATCH, GN_MODE_TRAIN, false, &l->program));
+              gn_graph_finish(l->ctx, l->graph, gn_linear(l->graph, x, "fc", OUTPUTS, true)));
+    assert_ok(l->ctx, gn_store_new(l->ctx, l->device, &l->graph, 1, BATCH, &l->store));
+    assert_ok(l->ctx, gn_program_new(l->ctx, l->graph, l->store, BATCH, mode, false, &l->program));
     float *w = numbers(OUTPUTS * INPUTS, 1, 4), *b = numbers(OUTPUTS, 1, 5);
     memcpy(l->weights, w, sizeof l->weights);
     memcpy(l->bias, b, sizeof l->bias);
     assert_ok(l->ctx, gn_store_set(l->ctx, l->store, 0, w));
     assert_ok(l->ctx, gn_store_set(l->ctx, l->store, 1, b));
+    free(w);
+    free(b);
+    return l;
+}
+
+static void close_layer(layer *l)
+{
+    gn_program_close(l->program);
+    gn_store_close(l->store);
+    gn_graph_close(l->graph);
+    gn_device_close(l->device);
+    gerne_ctx_close(l->ctx);
+    free(l);
+}
+
+/* One program takes what comes: sparse, dense, sparse; replacing and adding. */
+static void test_layer_chooses(void **state)
+{
+    (void)state;
+    layer *l = open_layer(GN_MODE_TRAIN);
     static double sums[2][OUTPUTS * INPUTS + OUTPUTS];
     static const double shares[] = {0.1, 1, 0.2, 0.9, 0.05};
     for (int i = 0; i < 5; i++) {
@@ -189,14 +247,32 @@ static void test_layer_chooses(void **state)
         check_run(l, sample, i != 0 && i != 3, sums[i % 2], sums[1 - i % 2]);
         free(sample);
     }
-    free(w);
-    free(b);
-    gn_program_close(l->program);
-    gn_store_close(l->store);
-    gn_graph_close(graph);
-    gn_device_close(device);
-    gerne_ctx_close(l->ctx);
-    free(l);
+    close_layer(l);
+}
+
+/* In inference a row has the same bits among sparse rows and among dense ones. */
+static void test_inference_by_rows(void **state)
+{
+    (void)state;
+    layer *l = open_layer(GN_MODE_INFER);
+    float *sparse = numbers(BATCH * INPUTS, 0.2, 30), *full = numbers(BATCH * INPUTS, 1, 31);
+    float *mixed = numbers(BATCH * INPUTS, 0, 32);
+    float by_sparse[BATCH * OUTPUTS], by_full[BATCH * OUTPUTS];
+    check_outputs(l, sparse);
+    memcpy(by_sparse, gn_program_output(l->program), sizeof by_sparse);
+    check_outputs(l, full);
+    memcpy(by_full, gn_program_output(l->program), sizeof by_full);
+    for (ptrdiff_t i = 0; i < BATCH; i++)
+        memcpy(mixed + i * INPUTS, (i % 2 ? sparse : full) + i * INPUTS, INPUTS * sizeof *mixed);
+    check_outputs(l, mixed);
+    const float *y = gn_program_output(l->program);
+    for (ptrdiff_t i = 0; i < BATCH; i++)
+        assert_memory_equal(y + i * OUTPUTS, (i % 2 ? by_sparse : by_full) + i * OUTPUTS,
+                            OUTPUTS * sizeof *y);
+    free(sparse);
+    free(full);
+    free(mixed);
+    close_layer(l);
 }
 
 int main(void)
@@ -204,7 +280,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_dense_numbers_are_refused),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_layer_chooses),
+        cmocka_unit_test(test_inference_by_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

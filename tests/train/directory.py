@@ -20,7 +20,7 @@ import unittest
 PROGRAM = sys.argv[1] if len(sys.argv) == 2 else sys.exit(__doc__)
 PATIENCE = 120 * float(os.environ.get("GERNE_PATIENCE", "1"))
 SETTINGS = ("--threads 1 --quiet --train.steps 1000 --train.per_class 8 --model.hidden 32 "
-            "--train.eval_every 20 --train.checkpoint_every 5 --train.lr 0.05 --data.n 1000").split()
+            "--train.eval_every 50 --train.checkpoint_every 5 --train.lr 0.05 --data.n 1000").split()
 
 
 def gerne(*arguments, limit=None, **environment):
