@@ -2,8 +2,8 @@
 #ifndef GN_DATA_AUGMENT_H
 #define GN_DATA_AUGMENT_H
 
+#include "base/augment.h"
 #include "base/rng.h"
-#include "data/options.h"
 
 /* Writes a changed copy of a picture ([height][width][3] bytes), drawn from the stream alone. What
  * comes from outside of the picture is zero. */

@@ -58,13 +58,12 @@ static void augment(const gn_fetch *fetch, const ring_slot *slot, const uint8_t 
 {
     const gn_dataset *dataset = fetch->dataset;
     gn_stream stream = gn_stream_at(fetch->options.seed, GN_RNG_AUGMENT, slot->step, slot->sample);
-    gn_augment_picture(dataset->augment, &stream, dataset->height, dataset->width, from, to);
+    gn_augment_picture(fetch->options.augment, &stream, dataset->height, dataset->width, from, to);
 }
 
 static bool augments(const gn_fetch *fetch)
 {
-    return fetch->options.augment && fetch->dataset->field == GN_PIXELS &&
-           fetch->dataset->augment != GN_AUGMENT_NONE;
+    return fetch->options.augment != GN_AUGMENT_NONE && fetch->dataset->field == GN_PIXELS;
 }
 
 /* ---- threads ---- */

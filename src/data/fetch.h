@@ -22,10 +22,10 @@
 typedef struct gn_fetch gn_fetch;
 
 typedef struct gn_fetch_options {
-    int threads;   /* that decode; at least 1 */
-    size_t ahead;  /* samples that may be held at once (slots); bounded by data.memory_limit */
-    uint64_t seed; /* of the augmentation */
-    bool augment;  /* do what data.augment says; evaluation leaves it off */
+    int threads;        /* that decode; at least 1 */
+    size_t ahead;       /* samples that may be held at once (slots); bounded by data.memory_limit */
+    uint64_t seed;      /* of the augmentation */
+    gn_augment augment; /* of pictures; evaluation has none */
 } gn_fetch_options;
 
 /* The dataset is lent and must be prepared. */

@@ -98,8 +98,8 @@ static const gn_option options[] = {
      .when = PIXELS,
      .help = "mean and standard deviation to normalise with; none divides by 255; auto is "
              "imagenet for images, cifar for c-cifar10, else none"},
-    {"augment", GN_CHOICE, FIELD(augment), .fallback = "none",
-     .choices = "none|flip|crop|crop-flip|affine|color|random", .when = PIXELS,
+    {"augment", GN_CHOICE, FIELD(augment), .fallback = "none", .choices = GN_AUGMENT_CHOICES,
+     .when = PIXELS,
      .help = "random changes of training images: horizontal flip, crop (4 pixels of zero padding), "
              "affine (rotation, scale, shift), color (brightness, contrast, saturation), random "
              "(one operation of these kinds)"},

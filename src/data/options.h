@@ -2,6 +2,7 @@
 #ifndef GN_DATA_OPTIONS_H
 #define GN_DATA_OPTIONS_H
 
+#include "base/augment.h"
 #include "base/option.h"
 
 /* The choices, in the order of the words in the table. */
@@ -43,16 +44,6 @@ typedef enum gn_normalize {
     GN_NORMALIZE_IMAGENET,
     GN_NORMALIZE_CIFAR,
 } gn_normalize;
-
-typedef enum gn_augment {
-    GN_AUGMENT_NONE,
-    GN_AUGMENT_FLIP,
-    GN_AUGMENT_CROP,
-    GN_AUGMENT_CROP_FLIP,
-    GN_AUGMENT_AFFINE,
-    GN_AUGMENT_COLOR,
-    GN_AUGMENT_RANDOM
-} gn_augment;
 
 typedef enum gn_train_on { GN_TRAIN_ON_TRAIN, GN_TRAIN_ON_VAL } gn_train_on;
 

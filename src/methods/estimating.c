@@ -1,5 +1,8 @@
 #include "methods/estimating.h"
 
+#include "debias/groups.h"
+#include "nn/loss.h"
+
 gn_stage gn_estimator_stage(const char *name, const gn_estimator_budget *budget)
 {
     return (gn_stage){.name = name,
@@ -7,6 +10,9 @@ gn_stage gn_estimator_stage(const char *name, const gn_estimator_budget *budget)
                       .decay_factor = 1,
                       .epochs = budget->epochs,
                       .networks = 1,
+                      .augments_itself = budget->augment > 0,
+                      .augment =
+                          budget->augment > 0 ? (gn_augment)(budget->augment - 1) : GN_AUGMENT_NONE,
                       .keep = GN_KEEP_LAST};
 }
 
@@ -47,6 +53,29 @@ gerne_status gn_regroup_in_two(gn_run *run, const float *marks,
     int32_t *a;
     GN_TRY(to_integers(run, marks, run->n, &a));
     return gn_run_regroup(run, &(gn_grouping){a, GN_TWO_ATTRIBUTES, names, minority});
+}
+
+gerne_status gn_regroup_by_class(gn_run *run, const float *classes)
+{
+    int32_t *a;
+    GN_TRY(to_integers(run, classes, run->n, &a));
+    return gn_run_regroup(run,
+                          &(gn_grouping){.a = a,
+                                         .attributes = run->classes,
+                                         .names = (const char *const *)run->groups->class_names});
+}
+
+gerne_status gn_sum_probabilities(gn_run *run, int networks, gn_sample_set set, float *logits,
+                                  float *sums)
+{
+    size_t n = gn_run_labelled(run, set).n, values = n * run->classes;
+    for (int net = 0; net < networks; net++) {
+        GN_TRY(gn_run_infer(run, net, set, logits, NULL));
+        gn_softmax(logits, n, run->classes);
+        for (size_t i = 0; i < values; i++)
+            sums[i] = net == 0 ? logits[i] : sums[i] + logits[i];
+    }
+    return GERNE_OK;
 }
 
 gerne_status gn_cells_of_table(gn_run *run, gn_val_cells kind, const float *values, uint32_t count)

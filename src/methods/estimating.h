@@ -12,6 +12,7 @@
 
 typedef struct gn_estimator_budget {
     double epochs, lr;
+    int augment; /* 0: data.augment; else 1 + a gn_augment */
 } gn_estimator_budget;
 
 /* Their rows, for options that have a field budget. */
@@ -24,11 +25,19 @@ typedef struct gn_estimator_budget {
      .max = 1e6,                                                                                   \
      .flags = GN_TUNABLE,                                                                          \
      .help = "attributes unknown: epochs of each of the estimator's stages; 0: those of the run"}, \
+        {"estimator_lr",                                                                           \
+         GN_REAL,                                                                                  \
+         offsetof(type, budget.lr),                                                                \
+         .fallback = "1",                                                                          \
+         .min = 0,                                                                                 \
+         .max = 1e6,                                                                               \
+         .flags = GN_TUNABLE | GN_OPEN_MIN,                                                        \
+         .help = "attributes unknown: learning rate of the estimator, as a multiple of train.lr"}, \
     {                                                                                              \
-        "estimator_lr", GN_REAL, offsetof(type, budget.lr),                                        \
-            .fallback = "1", .min = 0, .max = 1e6, .flags = GN_TUNABLE | GN_OPEN_MIN,              \
-            .help =                                                                                \
-                "attributes unknown: learning rate of the estimator, as a multiple of train.lr"    \
+        "estimator_augment", GN_CHOICE, offsetof(type, budget.augment),                            \
+            .fallback = "data", .choices = "data|" GN_AUGMENT_CHOICES,                             \
+            .help = "attributes unknown: random changes of the estimator's training images, as "   \
+                    "those of data.augment; data: the same as there"                               \
     }
 
 /* A stage with that budget, one network, whose last weights count. */
@@ -46,6 +55,15 @@ void gn_mark_right(const float *predictions, const int32_t *y, size_t n, float *
 enum { GN_TWO_ATTRIBUTES = 2 };
 GERNE_CHECKED gerne_status gn_regroup_in_two(gn_run *run, const float *marks,
                                              const char *const names[GN_TWO_ATTRIBUTES]);
+
+/* As many attributes as classes, and with their names: the class that each training sample was
+ * taken for [training samples]. */
+GERNE_CHECKED gerne_status gn_regroup_by_class(gn_run *run, const float *classes);
+
+/* sums [samples of the set][classes]: of the probabilities of the first networks of the run; logits
+ * has room for as many values. */
+GERNE_CHECKED gerne_status gn_sum_probabilities(gn_run *run, int networks, gn_sample_set set,
+                                                float *logits, float *sums);
 
 /* gn_run_val_cells of values that are kept in a table. */
 GERNE_CHECKED gerne_status gn_cells_of_table(gn_run *run, gn_val_cells kind, const float *values,

@@ -64,7 +64,8 @@ static const char description[] =
     "    a_i = wrong if argmax z_i != y_i, else right\n\n"
     "It assumes that the model errs where the shortcut fails. Use it as the cheapest estimator. "
     "estimator_epochs decides: too short, and the errors are arbitrary; too long, and there are "
-    "none; estimator_lr is the learning rate relative to train.lr. A class without errors, or with "
+    "none; estimator_lr is the learning rate relative to train.lr, and estimator_augment changes "
+    "its training images. A class without errors, or with "
     "nothing else, ends the run with an error that names it. select.metric inferred_wga, "
     "inferred_gba, bias_wga and bias_gba are available.";
 

@@ -3,7 +3,6 @@
  * class that the one before gives the largest logits of its class, and relies on it more. The class
  * that the last one predicts is the sample's pseudo-attribute: modes (s, y), K of them in each
  * class. */
-#include "debias/groups.h"
 #include "methods/estimating.h"
 #include "methods/group_rules.h"
 #include "methods/weighted.h"
@@ -154,17 +153,10 @@ static uint32_t attributes_found(const gn_run *run)
 static gerne_status groups(gn_run *run)
 {
     float *modes;
-    int32_t *a;
     GN_TRY(modes_of(run, &modes));
-    GN_TRY(gn_run_alloc(run, run->n, sizeof *a, &a));
-    for (size_t i = 0; i < run->n; i++)
-        a[i] = (int32_t)modes[i];
     GN_TRY(gn_cells_of_table(run, GN_CELLS_INFERRED, modes + run->n, run->classes));
     GN_TRY(gn_cells_of_table(run, GN_CELLS_BIASED, modes + run->n, run->classes));
-    return gn_run_regroup(run,
-                          &(gn_grouping){.a = a,
-                                         .attributes = run->classes,
-                                         .names = (const char *const *)run->groups->class_names});
+    return gn_regroup_by_class(run, modes);
 }
 
 static const char description[] =
@@ -175,7 +167,8 @@ static const char description[] =
     "    a_i = argmax z_i of the last model:  K attributes, K^2 groups\n\n"
     "mst_share is the fraction that the first model is trained on, mst_keep the fraction of every "
     "class that each of the mst_rounds further models is trained on, estimator_epochs the length "
-    "of each and estimator_lr their learning rate relative to train.lr. Groups may be empty; a "
+    "of each, estimator_lr their learning rate relative to train.lr, and estimator_augment changes "
+    "their training images. Groups may be empty; a "
     "class that is one group as a whole is an error. It assumes as many attributes as classes, "
     "each of which goes with one class. Use it for such data, C-MNIST for example. select.metric "
     "inferred_wga, inferred_gba, bias_wga and bias_gba are available.";

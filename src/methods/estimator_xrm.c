@@ -218,7 +218,8 @@ static const char description[] =
     "    a_i = wrong if either network misclassifies the true y_i, else right\n\n"
     "Labels are flipped after every step, and the share of flipped ones is logged at the end; "
     "heads start from zero. estimator_epochs (0: as long as the run) and estimator_lr set its "
-    "budget; networks that learn too slowly flip labels that they do not know yet, and classes may "
+    "budget, estimator_augment changes its training images; networks that learn too slowly flip "
+    "labels that they do not know yet, and classes may "
     "merge: the paper trains whole networks with adam, heads on features with sgd. Use it when "
     "validation has no attributes either: its samples get groups as well, and select.metric "
     "inferred_wga and inferred_gba are available.";

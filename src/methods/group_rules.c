@@ -124,3 +124,12 @@ void gn_ecs_weights(const float *const losses[2], const int32_t *labels, size_t 
         }
     }
 }
+
+size_t gn_other_class(const float *probabilities, size_t classes, size_t y)
+{
+    size_t best = y == 0 ? 1 : 0;
+    for (size_t c = best + 1; c < classes; c++)
+        if (c != y && probabilities[c] > probabilities[best])
+            best = c;
+    return best;
+}

@@ -57,4 +57,7 @@ void gn_choose_share(const int32_t *y, size_t n, size_t classes, double share, u
 void gn_ecs_weights(const float *const losses[2], const int32_t *labels, size_t n, size_t classes,
                     double eta, double punishment, float *maxima, float *const weights[2]);
 
+/* The most probable class that is not y; the first of equal ones. */
+size_t gn_other_class(const float *probabilities, size_t classes, size_t y);
+
 #endif

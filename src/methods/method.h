@@ -14,6 +14,7 @@
 #ifndef GN_METHODS_METHOD_H
 #define GN_METHODS_METHOD_H
 
+#include "base/augment.h"
 #include "base/option.h"
 #include "base/statistics.h"
 #include "nn/pass.h"
@@ -84,6 +85,8 @@ typedef struct gn_stage {
     gn_start others[GN_NETWORKS_MAX];  /* of the networks after it, by their index */
     bool head_only;                    /* bodies do not train; they run in inference mode */
     bool on_validation;                /* trains on the validation split: run->n, y, a are its */
+    bool augments_itself; /* its pictures are changed as augment says, else as data.augment does */
+    gn_augment augment;   /* without augments_itself set by the run */
     gn_keep keep;
     const char *table;      /* what the stage is for: a table that other runs may reuse; or NULL */
     const char *from;       /* a run directory to take that table from; or NULL */

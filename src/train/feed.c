@@ -217,7 +217,7 @@ static gerne_status open_fetch(gn_feed *f, size_t first_size)
     gn_fetch_options options = {.threads = f->threads,
                                 .ahead = 2 * largest,
                                 .seed = f->run->seed,
-                                .augment = f->data->augment != GN_AUGMENT_NONE};
+                                .augment = f->run->stage->augment};
     GN_TRY(gn_fetch_new(f->run->ctx, f->data, &options, &f->fetch));
     f->ahead = gn_fetch_slots(f->fetch) >= 2 * largest;
     if (gn_fetch_slots(f->fetch) >= largest)

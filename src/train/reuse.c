@@ -41,10 +41,11 @@ static gerne_status key_of(gn_trainer *t, char hex[GN_SHA256_HEX])
     unsigned char digest[GN_SHA256_SIZE];
     const gn_stage *stage = t->run.stage;
     const char *plugin = gn_plugin_sha256(stage->owner);
-    GN_TRY(gn_text_add(t->run.ctx, &text, "%s|%s|%s|%.17g|%.17g|%lld|%u|%u|%d|%s\n",
+    GN_TRY(gn_text_add(t->run.ctx, &text, "%s|%s|%s|%.17g|%.17g|%lld|%u|%u|%d|%d|%s\n",
                        gerne_version(), t->input.fingerprint, t->input.weights_digest,
                        stage->lr_factor, stage->decay_factor, (long long)t->run.steps,
-                       t->run.per_class, t->run.batch, gn_device_threads(t->device), stage->table));
+                       t->run.per_class, t->run.batch, gn_device_threads(t->device),
+                       (int)stage->augment, stage->table));
     gn_sha256_start(&hash);
     gn_sha256_add(&hash, text.bytes, text.size);
     if (plugin) /* its code decides what the stage leaves, as our version does of ours */

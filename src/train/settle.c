@@ -234,13 +234,13 @@ static gerne_status settle_network(gn_trainer *t)
     run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     run->width = (size_t)gn_network_feature_count(probe);
-    bool drops = gn_network_options(probe)->dropout > 0;
+    t->drops = gn_network_options(probe)->dropout > 0;
     bool whole_body = gn_model_freeze(&t->model) == GN_FREEZE_BODY;
     bool cut = gn_network_can_cut(probe);
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     t->on_features = wants_features(t) && (whole_body || cut);
-    run->fixed = (t->input.data->augment == GN_AUGMENT_NONE || t->on_features) && !drops;
+    run->fixed = gn_passes_are_fixed(t, t->input.data->augment);
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
     run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && !t->on_features;
     return GERNE_OK;
@@ -394,6 +394,25 @@ static gerne_status expect_groups(gn_trainer *t, gerne_groups **out)
     return run->estimator->expect(run, at, sizeof at, out);
 }
 
+/* A stage has the changes of pictures that it asks for, or those of the data. */
+static gerne_status settle_augmentation(gn_trainer *t)
+{
+    for (int i = 0; i < t->stage_count; i++) {
+        gn_stage *stage = &t->stages[i];
+        if (!stage->augments_itself)
+            stage->augment = t->input.data->augment;
+        if (!stage->augments_itself || stage->augment == GN_AUGMENT_NONE || t->run.pictures)
+            continue;
+        gn_fail(t->run.ctx, GERNE_EUSAGE,
+                t->on_features ? "method.estimator_augment changes images, but what the frozen "
+                                 "layers make of them is computed once"
+                               : "method.estimator_augment changes images, and this data has none");
+        gn_hint(t->run.ctx, "use --method.estimator_augment none");
+        return GERNE_EUSAGE;
+    }
+    return GERNE_OK;
+}
+
 static gerne_status settle_stages(gn_trainer *t)
 {
     gn_run *run = &t->run;
@@ -409,7 +428,9 @@ static gerne_status settle_stages(gn_trainer *t)
     add_stages(t, run->method, c->method_options);
     run->expected = expected;
     run->sizes_checked = expected != NULL;
-    gerne_status status = run->method->check ? run->method->check(run) : GERNE_OK;
+    gerne_status status = settle_augmentation(t);
+    if (status == GERNE_OK && run->method->check)
+        status = run->method->check(run);
     run->expected = NULL;
     gerne_groups_close(expected);
     return status;

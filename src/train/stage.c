@@ -191,6 +191,11 @@ static gerne_status find_groups(gn_trainer *t)
     return run->estimator->groups(run);
 }
 
+bool gn_passes_are_fixed(const gn_trainer *t, gn_augment augment)
+{
+    return !t->drops && (augment == GN_AUGMENT_NONE || t->on_features);
+}
+
 static gerne_status start_owner(gn_trainer *t)
 {
     gn_run *run = &t->run;
@@ -200,6 +205,7 @@ static gerne_status start_owner(gn_trainer *t)
     run->options = owner == run->method ? t->config->method_options : t->config->estimator_options;
     run->coupled = t->couples && !run->stage->head_only;
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
+    run->fixed = gn_passes_are_fixed(t, run->stage->augment);
     run->whole = run->coupled;
     run->looks_first = false;
     run->pass_samples = run->batch;

@@ -150,6 +150,7 @@ typedef struct gn_trainer {
     gn_stage stages[GN_STAGES_MAX];
     int stage_count;
     bool couples;     /* layers of the configured network couple samples in training */
+    bool drops;       /* ... or drop activations at random */
     bool on_features; /* what frozen layers compute takes the place of the samples */
     gn_plain_weights inherited[GN_NETWORKS_MAX]; /* what the stage before has left */
     gn_stage_parts now;
@@ -176,6 +177,8 @@ GERNE_CHECKED gerne_status gn_compare_ranks(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 
 /* stage.c */
+/* Whether the forward pass of a sample is the same whenever it is drawn. */
+bool gn_passes_are_fixed(const gn_trainer *t, gn_augment augment);
 GERNE_CHECKED gerne_status gn_stage_enter(gn_trainer *t);
 GERNE_CHECKED gerne_status gn_stage_run(gn_trainer *t);
 /* The networks as they are, for a stage that starts from them. */

@@ -102,6 +102,38 @@ static void the_minority_is_found(void **state)
     }
 }
 
+/* Peers that see changed pictures find the minority, and its groups are the true ones: in the
+ * built-in data colour k goes with class k. */
+static void hard_samples_have_the_class_of_their_shortcut(void **state)
+{
+    (void)state;
+    run r;
+    const char *const pairs[] = {"method.estimator",
+                                 "ecs",
+                                 "method.ecs_groups",
+                                 "classes",
+                                 "method.estimator_augment",
+                                 "affine",
+                                 "method.estimator_epochs",
+                                 "10",
+                                 NULL};
+    train_well(&r, pairs);
+    const json_t *pseudo = json_object_get(r.results, "pseudo");
+    const json_t *alpha = json_object_get(json_object_get(r.results, "bounds"), "alpha");
+    size_t classes = json_array_size(alpha);
+    assert_true(classes > 2);
+    assert_int_equal(json_array_size(json_object_get(pseudo, "names")), classes);
+    for (size_t y = 0; y < classes; y++) {
+        const json_t *row = json_array_get(alpha, y);
+        assert_int_equal(json_array_size(row), classes);
+        assert_true(json_number_value(json_array_get(row, y)) > 0.9);
+    }
+    assert_true(figure(&r, (const char *[]){"pseudo", "precision", NULL}) > 0.9);
+    assert_true(figure(&r, (const char *[]){"pseudo", "recall", NULL}) > 0.9);
+    assert_true(val_figure(&r, "inferred_gba") >= 0);
+    end(&r);
+}
+
 /* The groups that xrm finds here are the true ones, so that its figures are those of two groups a
  * class: colour agrees, or not. */
 static void the_configured_figure_chooses(void **state)
@@ -132,7 +164,7 @@ static void what_does_not_exist_cannot_choose(void **state)
     const refusal list[] = {
         {(const char *const[]){"select.metric", "inferred_wga", NULL}, GERNE_EUSAGE,
          "'inferred_wga' does not exist for this run: no estimator",
-         "--method.estimator jtt, xrm or mst"},
+         "--method.estimator jtt, xrm, mst or ecs"},
         {(const char *const[]){"select.metric", "bias_gba", "method.estimator", "xrm", NULL},
          GERNE_EUSAGE, "'bias_gba' does not exist for this run: it has no biased model", "ula"},
         {(const char *const[]){"select.metric", "bias_gba", "select.split", "test", NULL},
@@ -141,6 +173,10 @@ static void what_does_not_exist_cannot_choose(void **state)
          "there is no estimator 'xmr'", "did you mean 'xrm'?"},
         {(const char *const[]){"method.estimator", "jtt", "method.t", "0.1", NULL}, GERNE_EUSAGE,
          "method.t", "belongs to: estimator biased"},
+        {(const char *const[]){"method.estimator", "jtt", "method.estimator_augment", "flip",
+                               "model.freeze", "body", NULL},
+         GERNE_EUSAGE, "method.estimator_augment changes images, but what the frozen layers make",
+         "--method.estimator_augment none"},
         /* After 200 epochs the first model is right everywhere. */
         {(const char *const[]){"method.estimator", "jtt", "method.estimator_epochs", "200",
                                "data.ratio", "0.5", NULL},
@@ -185,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_minority_is_found),
+        cmocka_unit_test(hard_samples_have_the_class_of_their_shortcut),
         cmocka_unit_test(the_configured_figure_chooses),
         cmocka_unit_test(flags_replace_the_estimator),
         cmocka_unit_test(what_does_not_exist_cannot_choose),

@@ -112,6 +112,16 @@ static void ecs_learns_what_both_are_sure_of(void **state)
     assert_close(weights[1], wanted[1], 4, 1e-7);
 }
 
+static void a_hard_sample_is_taken_for_another_class(void **state)
+{
+    (void)state;
+    const float p[] = {0.7f, 0.1f, 0.2f, 0.7f};
+    assert_int_equal(gn_other_class(p, 4, 0), 3);
+    assert_int_equal(gn_other_class(p, 4, 3), 0);
+    assert_int_equal(gn_other_class(p, 4, 1), 0); /* the first of two */
+    assert_int_equal(gn_other_class(p, 2, 0), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +132,7 @@ int main(void)
         cmocka_unit_test(ula_remembers_what_went_together),
         cmocka_unit_test(mst_takes_a_share_of_each_class),
         cmocka_unit_test(ecs_learns_what_both_are_sure_of),
+        cmocka_unit_test(a_hard_sample_is_taken_for_another_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
