@@ -5,6 +5,7 @@ A terminal that goes away (SIGHUP) saves the run, unless nohup had it ignored; a
 truncated while it is mapped is an error, not SIGBUS. Resumed, both end with the bits of a run that
 nothing happened to.
 """
+import glob
 import os
 import shutil
 import signal
@@ -17,6 +18,13 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 STEPS, ROWS, WIDTH = 3000, 4000, 64
+STUDY = f"""data: {{format: features, file: x.npy, labels: y.csv}}
+model: {{arch: mlp, hidden: [64]}}
+train: {{steps: {STEPS}, per_group: 16, checkpoint_every: 100, lr: 0.01}}
+threads: 2
+tune: {{seeds: 2, workers: 2}}
+search: {{method.beta: [0]}}
+"""
 FILES = ("results.json", "best.safetensors", "predictions.csv")
 
 
@@ -98,6 +106,25 @@ class Signals(unittest.TestCase):
         shutil.copyfile("copy.npy", "x.npy")
         resume("shrunk")
         self.same("shrunk")
+
+    def test_a_file_that_shrinks_under_a_study(self):
+        """Whose trials run on threads of their own, beside each other."""
+        shutil.copy("x.npy", "copy.npy")
+        with open("study.yaml", "w", encoding="ascii") as file:
+            file.write(STUDY)
+        tune = [PROGRAM, "tune", "study.yaml", "--cache", "cache", "--quiet", "--out", "study"]
+        process = subprocess.Popen(tune, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while len(glob.glob("study/trials/*/last.ckpt")) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        os.truncate("x.npy", 4096)
+        _, words = process.communicate(timeout=60)
+        shutil.copyfile("copy.npy", "x.npy")
+        self.assertEqual(process.returncode, 1, words)
+        self.assertIn("'x.npy' was truncated or became unreadable while it was in use", words)
+        self.assertEqual(glob.glob("study/trials/*/results.json"), [])
+        again = subprocess.run(tune, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(len(glob.glob("study/trials/*/results.json")), 2)
 
 
 if __name__ == "__main__":
