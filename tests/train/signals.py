@@ -107,24 +107,64 @@ class Signals(unittest.TestCase):
         resume("shrunk")
         self.same("shrunk")
 
-    def test_a_file_that_shrinks_under_a_study(self):
-        """Whose trials run on threads of their own, beside each other."""
-        shutil.copy("x.npy", "copy.npy")
+
+class Study(unittest.TestCase):
+    """Trials that run beside each other, on threads of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="gerne-signals-")
+        os.chdir(cls.folder)
+        write_data()
         with open("study.yaml", "w", encoding="ascii") as file:
             file.write(STUDY)
-        tune = [PROGRAM, "tune", "study.yaml", "--cache", "cache", "--quiet", "--out", "study"]
-        process = subprocess.Popen(tune, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while len(glob.glob("study/trials/*/last.ckpt")) < 2 and process.poll() is None:
+        cls.whole = cls.finish("whole")
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir("/")
+        shutil.rmtree(cls.folder)
+
+    @staticmethod
+    def command(out):
+        return [PROGRAM, "tune", "study.yaml", "--cache", "cache", "--quiet", "--out", out]
+
+    @classmethod
+    def finish(cls, out):
+        """The results of the trials by their names."""
+        subprocess.run(cls.command(out), check=True, capture_output=True)
+        results = {}
+        for path in glob.glob(f"{out}/trials/*/results.json"):
+            with open(path, "rb") as file:
+                results[os.path.basename(os.path.dirname(path))] = file.read()
+        return results
+
+    def disturb(self, out, disturbance, code):
+        """What is said when that happens to two trials under way."""
+        process = subprocess.Popen(self.command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        while len(glob.glob(f"{out}/trials/*/last.ckpt")) < 2 and process.poll() is None:
             time.sleep(0.01)
-        os.truncate("x.npy", 4096)
+        disturbance(process)
         _, words = process.communicate(timeout=60)
-        shutil.copyfile("copy.npy", "x.npy")
-        self.assertEqual(process.returncode, 1, words)
+        self.assertEqual(process.returncode, code, words)
+        self.assertEqual(glob.glob(f"{out}/trials/*/results.json"), [])
+        return words
+
+    def test_hangup_saves(self):
+        self.disturb("hung", lambda process: process.send_signal(signal.SIGHUP), 130)
+        self.assertEqual(self.finish("hung"), self.whole)
+
+    def test_kill(self):
+        self.disturb("killed", lambda process: process.kill(), -signal.SIGKILL)
+        self.assertEqual(self.finish("killed"), self.whole)
+
+    def test_a_file_that_shrinks(self):
+        shutil.copy("x.npy", "copy.npy")
+        words = self.disturb("shrunk", lambda process: os.truncate("x.npy", 4096), 1)
         self.assertIn("'x.npy' was truncated or became unreadable while it was in use", words)
-        self.assertEqual(glob.glob("study/trials/*/results.json"), [])
-        again = subprocess.run(tune, capture_output=True, text=True)
-        self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual(len(glob.glob("study/trials/*/results.json")), 2)
+        shutil.copyfile("copy.npy", "x.npy")
+        self.assertEqual(self.finish("shrunk"), self.whole)
 
 
 if __name__ == "__main__":
