@@ -41,7 +41,7 @@ except ImportError:
 
         def __repr__(self) -> str:
             defaults = inspect.signature(type(self)).parameters
-            words = [f"{name}={value!r}" for name, value in self.get_params().items()
+            words = [f"{name}={value!r}" for name, value in sorted(self.get_params().items())
                      if repr(value) != repr(defaults[name].default)]
             return f"{type(self).__name__}({', '.join(words)})"
 

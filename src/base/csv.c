@@ -9,7 +9,7 @@
 #include "base/file.h"
 
 /* A quote that is never closed must not pull a whole file into memory. */
-enum { CELL_LIMIT = 1 << 26 };
+enum { CELL_LIMIT = 1 << 26, CELLS_MAX = 1 << 20 };
 
 typedef struct column_name {
     const char *name;
@@ -89,6 +89,8 @@ static gerne_status read_quoted(gn_csv *csv)
 
 static gerne_status read_cell(gn_csv *csv)
 {
+    if (csv->cell_count == CELLS_MAX)
+        return gn_csv_fail(csv, GERNE_EDATA, -1, "more than %d cells", CELLS_MAX);
     if (csv->cell_count + 1 > csv->cell_capacity)
         GN_TRY(gn_grow(csv->ctx, &csv->cells, &csv->cell_capacity, csv->cell_count + 1,
                        sizeof *csv->cells, "the cells of a row"));

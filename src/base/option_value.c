@@ -265,16 +265,30 @@ gerne_status gn_options_check(gerne_ctx *ctx, const gn_option *options, size_t c
 
 /* ---- printing ---- */
 
+/* What YAML's readers take as it is: they refuse control characters and U+FFFE, and fold a line at
+ * the line ends of Unicode. */
+static bool needs_escape(int32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+           c == 0xfffe || c == 0xffff;
+}
+
 static gerne_status print_text(gerne_ctx *ctx, const char *text, gn_text *out)
 {
+    const char *whole = text;
+    int32_t character;
     GN_TRY(gn_text_add(ctx, out, "\""));
-    for (; *text; text++) {
+    for (size_t left = strlen(text), used; left; text += used, left -= used) {
+        if (!gn_utf8_next(text, left, &used, &character))
+            return gn_fail(ctx, GERNE_EUSAGE, "a configuration cannot hold '%s': it is not UTF-8",
+                           whole);
         if (*text == '"' || *text == '\\')
             GN_TRY(gn_text_add(ctx, out, "\\%c", *text));
-        else if ((unsigned char)*text < 0x20)
-            GN_TRY(gn_text_add(ctx, out, "\\x%02x", (unsigned char)*text));
+        else if (needs_escape(character))
+            GN_TRY(gn_text_add(ctx, out, character < 0x100 ? "\\x%02x" : "\\u%04x",
+                               (unsigned)character));
         else
-            GN_TRY(gn_text_add_bytes(ctx, out, text, 1));
+            GN_TRY(gn_text_add_bytes(ctx, out, text, used));
     }
     return gn_text_add(ctx, out, "\"");
 }

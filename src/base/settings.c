@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 
-enum { FILE_LIMIT = 1 << 20, KEY_MAX = 128, ITEMS_MAX = 4096 };
+enum { FILE_LIMIT = 1 << 20, KEY_MAX = 128, ITEMS_MAX = 4096, KEYS_MAX = 4096 };
 
 void gn_settings_free(gn_settings *settings)
 {
@@ -162,6 +162,8 @@ static gerne_status read_mapping(reader *r, const char *section)
                             (const char *)r->event.data.scalar.value);
         if (size < 0 || size >= KEY_MAX || has_nul(&r->event))
             return complain_here(r, "this key is too long");
+        if (r->settings->count == KEYS_MAX) /* each is compared with all before it */
+            return complain_here(r, "a configuration has more than 4096 keys");
         if (gn_settings_find(r->settings, key))
             return complain_here(r, "this key is given twice");
         if (!section[0] && has_section(r->settings, key))

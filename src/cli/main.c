@@ -78,6 +78,20 @@ static bool asks_for_json(int argc, char **argv)
     return value && (!gn_parse_bool(value, &on) || on); /* it may stand alone */
 }
 
+/* A file or a pipe gets the bytes of the output as they are, a terminal none that steer it. */
+static gerne_status make_visible(gn_cli *cli)
+{
+    GN_LOCAL(gn_text) visible = {0};
+    gn_text *text = &cli->output;
+    if (!text->size || !isatty(STDOUT_FILENO))
+        return GERNE_OK;
+    GN_TRY(gn_text_add_visible(cli->ctx, &visible, text->bytes, text->size, true));
+    gn_text raw = *text;
+    *text = visible;
+    visible = raw;
+    return GERNE_OK;
+}
+
 /* Programs find the failure where they look for the result. */
 static void print_failure_json(gn_cli *cli, gerne_status status)
 {
@@ -88,23 +102,19 @@ static void print_failure_json(gn_cli *cli, gerne_status status)
                   message[0] && gn_is_utf8(message) ? message : gerne_status_name(status), "hint",
                   hint[0] && gn_is_utf8(hint) ? json_string(hint) : json_null());
     gn_text_clear(&cli->output);
-    if (gn_output_json(cli, json) == GERNE_OK)
+    if (gn_output_json(cli, json) == GERNE_OK && make_visible(cli) == GERNE_OK)
         fwrite(cli->output.bytes, 1, cli->output.size, stdout);
 }
 
 gerne_status gn_output_flush(gn_cli *cli)
 {
-    gn_text visible = {0}, *text = &cli->output;
+    gn_text *text = &cli->output;
     if (!gn_speaks(cli))
         gn_text_clear(text);
     GN_TRY(gn_map_check(cli->ctx));
     if (!gn_speaks(cli))
         gn_text_clear(text);
-    if (text->size && isatty(STDOUT_FILENO)) { /* a file or a pipe gets the bytes as they are */
-        GN_TRY(gn_text_add_visible(cli->ctx, &visible, text->bytes, text->size, true));
-        gn_text_free(text);
-        *text = visible;
-    }
+    GN_TRY(make_visible(cli));
     cli->has_printed = true;
     gn_clear_progress();
     size_t done = text->size ? fwrite(text->bytes, 1, text->size, stdout) : 0;

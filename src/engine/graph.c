@@ -238,6 +238,15 @@ int64_t gn_graph_output_size(const gn_graph *graph)
     return size_of(&graph->nodes[graph->output]);
 }
 
+int64_t gn_graph_numbers(const gn_graph *graph)
+{
+    int64_t sum = 0; /* each is at most 2^40 */
+    for (size_t i = 0; i < graph->parameter_count; i++)
+        if (graph->parameters[i].role != GN_FIXED)
+            sum += graph->parameters[i].size;
+    return sum;
+}
+
 bool gn_graph_freeze(gn_graph *graph, const char *name)
 {
     size_t length = strlen(name);

@@ -150,6 +150,9 @@ int64_t gn_graph_input_size(const gn_graph *graph, const char *name);
 int64_t gn_graph_output_size(const gn_graph *graph);
 bool gn_graph_couples_samples(const gn_graph *graph); /* has normalisation layers that train */
 
+/* Numbers in its parameters, without constants: what a file of its weights holds. */
+int64_t gn_graph_numbers(const gn_graph *graph);
+
 /* The multiply-add pairs of one sample's forward pass, times two. */
 double gn_graph_flops(const gn_graph *graph);
 

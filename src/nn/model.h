@@ -50,6 +50,9 @@ typedef struct gn_model_options {
     gn_network_part part;
     const char *cut;
     const gn_sample_shape *origin; /* GN_REST: what the whole network takes; lent */
+    /* Not an option: a network of more numbers is GERNE_EDATA, before any memory is taken: sizes
+     * that a file claims may be false. 0: any. */
+    int64_t numbers_max;
 } gn_model_options;
 
 gn_freeze gn_model_freeze(const gn_model_options *options);

@@ -183,6 +183,16 @@ static gerne_status build_packed(gerne_ctx *ctx, gn_network *n)
                     &n->gathered);
 }
 
+static gerne_status check_size(gerne_ctx *ctx, const gn_network *n)
+{
+    int64_t numbers = gn_graph_numbers(n->graphs[GN_BODY]) + gn_graph_numbers(n->graphs[GN_HEAD]);
+    if (!n->options.numbers_max || numbers <= n->options.numbers_max)
+        return GERNE_OK;
+    return gn_fail(ctx, GERNE_EDATA,
+                   "the network would have %lld weights, more than its file holds",
+                   (long long)numbers);
+}
+
 static gerne_status build(gerne_ctx *ctx, gn_network *n)
 {
     GN_TRY(gn_architecture_find(ctx, n->options.arch, &n->architecture));
@@ -192,6 +202,7 @@ static gerne_status build(gerne_ctx *ctx, gn_network *n)
     GN_TRY(gn_graph_new(ctx, n->device, &n->graphs[GN_HEAD]));
     GN_TRY(build_body(ctx, n));
     GN_TRY(build_head(ctx, n));
+    GN_TRY(check_size(ctx, n));
     GN_TRY(gn_store_new(ctx, n->device, n->graphs, 2, n->batch, &n->store));
     return n->architecture->wants_tokens ? build_packed(ctx, n) : GERNE_OK;
 }

@@ -160,12 +160,16 @@ size_t gn_trial_pool_running(gn_trial_pool *pool)
     return running;
 }
 
-/* Signals are for the thread of the study, whose hook decides what they mean. */
+/* Signals are for the thread of the study, whose hook decides what they mean; but for those of a
+ * thread's own doing, such as SIGBUS when a mapped file shrinks: blocked, they end the process. */
 static bool start_thread(slot *s)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int own[] = {SIGBUS, SIGSEGV, SIGILL, SIGFPE};
+    sigset_t others, before;
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        sigdelset(&others, own[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     bool started = pthread_create(&s->thread, NULL, run, s) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;

@@ -13,7 +13,14 @@ static const char version_key[] = "gerne", method_key[] = "method", model_key[] 
                   attributes_key[] = "attribute_names", pixels_key[] = "normalization",
                   rows_key[] = "standardization";
 
-enum { SIDE_MAX = 1 << 16, WIDTH_MAX = 1 << 24, COPIES_MAX = 8, DEPTH_MAX = 1000 };
+enum {
+    SIDE_MAX = 1 << 16,
+    WIDTH_MAX = 1 << 24,
+    COPIES_MAX = 8,
+    DEPTH_MAX = 1000,
+    CLASSES_MAX = 1 << 20,
+    SPARE = 1 << 27,
+};
 
 struct gn_model_file {
     gn_arena *arena;
@@ -226,7 +233,7 @@ static gerne_status take_names(gerne_ctx *ctx, gn_model_file *file, const char *
 {
     const char **names;
     size_t n = json_array_size(json);
-    if (n == 0 || n > UINT32_MAX)
+    if (n == 0 || n > CLASSES_MAX)
         return bad(ctx, file, key);
     GN_TRY(gn_arena_alloc(ctx, file->arena, n, sizeof *names, &names));
     for (size_t i = 0; i < n; i++) {
@@ -288,7 +295,7 @@ static gerne_status take_model(gerne_ctx *ctx, gn_model_file *file, const json_t
     const char *arch = json_string_value(json_object_get(json, "arch"));
     int64_t *widths;
     size_t n = json_array_size(hidden);
-    if (!arch || !take_choice(json, "variant", &model->variant) ||
+    if (!arch || n > DEPTH_MAX || !take_choice(json, "variant", &model->variant) ||
         !take_choice(json, "stem", &model->stem) ||
         (json_object_get(json, "pool") && !take_choice(json, "pool", &model->pool)))
         return bad(ctx, file, model_key);
@@ -447,9 +454,12 @@ gerne_status gn_model_file_describe(gerne_ctx *ctx, gn_model_file *file,
     gn_head_name(architecture, options, name);
     snprintf(head, sizeof head, "%s.weight", name);
     int64_t classes = count_classes(file->weights, head);
-    if (classes < 1 || classes > UINT32_MAX)
+    if (classes < 1)
         return gn_fail(ctx, GERNE_EDATA, "'%s' has no tensor '%s', the head of %s", file->path,
                        head, options->arch);
+    if (classes > CLASSES_MAX)
+        return gn_fail(ctx, GERNE_EDATA, "'%s' has %lld classes, more than %d", file->path,
+                       (long long)classes, CLASSES_MAX);
     const char **names;
     GN_TRY(gn_arena_alloc(ctx, file->arena, (size_t)classes, sizeof *names, &names));
     for (int64_t k = 0; k < classes; k++) {
@@ -486,6 +496,16 @@ const gn_weights *gn_model_file_weights(const gn_model_file *file)
     return file->weights;
 }
 
+/* What a network of the file can have: one body may stand for several copies. Weights of another
+ * common architecture fit as well: to say what differs is left to whoever loads them. */
+static int64_t most_numbers(const gn_model_file *file)
+{
+    int64_t sum = 0, copies = file->card.model.copies > 1 ? file->card.model.copies : 1;
+    for (size_t i = 0; i < gn_weights_count(file->weights); i++)
+        sum += (int64_t)gn_weights_at(file->weights, i)->count;
+    return sum * copies + SPARE;
+}
+
 gerne_status gn_model_file_network(gerne_ctx *ctx, const gn_model_file *file, gn_device *device,
                                    int64_t batch, gn_network **out)
 {
@@ -493,8 +513,11 @@ gerne_status gn_model_file_network(gerne_ctx *ctx, const gn_model_file *file, gn
     if (!file->has_card)
         return gn_fail(ctx, GERNE_EINTERNAL, "a network from weights without a description");
     GN_LOCAL(gn_network) *network = NULL;
-    GN_TRY(gn_network_new(ctx, device, &file->card.model, file->card.shape, file->card.classes,
-                          batch, &network));
+    gn_model_options model = file->card.model;
+    model.numbers_max = most_numbers(file);
+    gerne_status status =
+        gn_network_new(ctx, device, &model, file->card.shape, file->card.classes, batch, &network);
+    GN_TRY(status == GERNE_EDATA ? gn_fail_in(ctx, status, "'%s'", file->path) : status);
     GN_TRY(load(ctx, file, network));
     return gn_give(&network, out);
 }

@@ -5,6 +5,7 @@ A terminal that goes away (SIGHUP) saves the run, unless nohup had it ignored; a
 truncated while it is mapped is an error, not SIGBUS. Resumed, both end with the bits of a run that
 nothing happened to.
 """
+import glob
 import os
 import shutil
 import signal
@@ -17,6 +18,13 @@ import unittest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 STEPS, ROWS, WIDTH = 3000, 4000, 64
+STUDY = f"""data: {{format: features, file: x.npy, labels: y.csv}}
+model: {{arch: mlp, hidden: [64]}}
+train: {{steps: {STEPS}, per_group: 16, checkpoint_every: 100, lr: 0.01}}
+threads: 2
+tune: {{seeds: 2, workers: 2}}
+search: {{method.beta: [0]}}
+"""
 FILES = ("results.json", "best.safetensors", "predictions.csv")
 
 
@@ -98,6 +106,65 @@ class Signals(unittest.TestCase):
         shutil.copyfile("copy.npy", "x.npy")
         resume("shrunk")
         self.same("shrunk")
+
+
+class Study(unittest.TestCase):
+    """Trials that run beside each other, on threads of their own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="gerne-signals-")
+        os.chdir(cls.folder)
+        write_data()
+        with open("study.yaml", "w", encoding="ascii") as file:
+            file.write(STUDY)
+        cls.whole = cls.finish("whole")
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir("/")
+        shutil.rmtree(cls.folder)
+
+    @staticmethod
+    def command(out):
+        return [PROGRAM, "tune", "study.yaml", "--cache", "cache", "--quiet", "--out", out]
+
+    @classmethod
+    def finish(cls, out):
+        """The results of the trials by their names."""
+        subprocess.run(cls.command(out), check=True, capture_output=True)
+        results = {}
+        for path in glob.glob(f"{out}/trials/*/results.json"):
+            with open(path, "rb") as file:
+                results[os.path.basename(os.path.dirname(path))] = file.read()
+        return results
+
+    def disturb(self, out, disturbance, code):
+        """What is said when that happens to two trials under way."""
+        process = subprocess.Popen(self.command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        while len(glob.glob(f"{out}/trials/*/last.ckpt")) < 2 and process.poll() is None:
+            time.sleep(0.01)
+        disturbance(process)
+        _, words = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, code, words)
+        self.assertEqual(glob.glob(f"{out}/trials/*/results.json"), [])
+        return words
+
+    def test_hangup_saves(self):
+        self.disturb("hung", lambda process: process.send_signal(signal.SIGHUP), 130)
+        self.assertEqual(self.finish("hung"), self.whole)
+
+    def test_kill(self):
+        self.disturb("killed", lambda process: process.kill(), -signal.SIGKILL)
+        self.assertEqual(self.finish("killed"), self.whole)
+
+    def test_a_file_that_shrinks(self):
+        shutil.copy("x.npy", "copy.npy")
+        words = self.disturb("shrunk", lambda process: os.truncate("x.npy", 4096), 1)
+        self.assertIn("'x.npy' was truncated or became unreadable while it was in use", words)
+        shutil.copyfile("copy.npy", "x.npy")
+        self.assertEqual(self.finish("shrunk"), self.whole)
 
 
 if __name__ == "__main__":
