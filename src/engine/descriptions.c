@@ -72,11 +72,12 @@ static dnnl_format_tag_t tag_of(gn_order order, int ndims)
 {
     static const dnnl_format_tag_t plain[] = {dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc,
                                               dnnl_abcd};
-    if (order == GN_ANY_ORDER)
-        return dnnl_format_tag_any;
-    if (order == GN_COLUMN_ORDER)
-        return dnnl_ba;
-    return order == GN_BLOCKED_ORDER ? dnnl_ABcd8b8a : plain[ndims];
+    static const dnnl_format_tag_t others[] = {
+        [GN_ANY_ORDER] = dnnl_format_tag_any, [GN_COLUMN_ORDER] = dnnl_ba,
+        [GN_BLOCKED_ORDER] = dnnl_ABcd8b8a,   [GN_TAPS_ORDER] = dnnl_hwio,
+        [GN_IMAGE_BLOCKS_8] = dnnl_nChw8c,    [GN_IMAGE_BLOCKS_16] = dnnl_nChw16c,
+    };
+    return order == GN_PLAIN_ORDER ? plain[ndims] : others[order];
 }
 
 gerne_status gn_describe(gn_maker *m, gn_type type, int ndims, const int64_t *dims, gn_order order,

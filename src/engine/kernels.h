@@ -18,10 +18,13 @@
 /* ---- descriptions ---- */
 
 typedef enum gn_order {
-    GN_ANY_ORDER,     /* the kernel chooses */
-    GN_PLAIN_ORDER,   /* the last dimension runs fastest */
-    GN_COLUMN_ORDER,  /* of a matrix: the first dimension runs fastest */
-    GN_BLOCKED_ORDER, /* weights of a convolution in blocks of 8 x 8 channels */
+    GN_ANY_ORDER,      /* the kernel chooses */
+    GN_PLAIN_ORDER,    /* the last dimension runs fastest */
+    GN_COLUMN_ORDER,   /* of a matrix: the first dimension runs fastest */
+    GN_BLOCKED_ORDER,  /* weights of a convolution in blocks of 8 x 8 channels */
+    GN_TAPS_ORDER,     /* the same tap by tap, for each [input][output] */
+    GN_IMAGE_BLOCKS_8, /* images in blocks of channels */
+    GN_IMAGE_BLOCKS_16,
 } gn_order;
 
 typedef struct gn_description {
