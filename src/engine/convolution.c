@@ -1,4 +1,7 @@
+#include "engine/convolution.h"
+
 #include "engine/dense_convolution.h"
+#include "engine/folded_norm.h"
 
 /* On small images some taps of a kernel only ever see padding (the outer eight of a 3x3 on a single
  * pixel): they are cut off, which saves their work and finds faster kernels. Along one side: */
@@ -45,6 +48,17 @@ static gerne_status describe(gn_maker *m, const gn_node *node, gn_type type, sha
     GN_TRY(gn_describe(m, type, 4, in, GN_ANY_ORDER, &s->operands.source));
     GN_TRY(gn_describe(m, type, 4, w, GN_ANY_ORDER, &s->operands.weights));
     return gn_describe(m, type, 4, out, GN_ANY_ORDER, &s->operands.result);
+}
+
+gerne_status gn_describe_convolution(gn_maker *m, const gn_node *node, gn_operands *operands,
+                                     gn_window *window, bool *whole)
+{
+    shapes s;
+    GN_TRY(describe(m, node, GN_FLOAT32, &s));
+    *operands = s.operands;
+    *window = s.window;
+    *whole = !s.cropped;
+    return GERNE_OK;
 }
 
 static gerne_status choose_weights(gn_maker *m, const gn_node *node, const gn_description **weights)
@@ -114,6 +128,9 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     const gn_operands *chosen = &v->forward.operands;
     if (gn_runs_densely(c, node))
         return gn_dense_forward(c, node);
+    v->waits = gn_folds_norm(c, node);
+    if (v->waits)
+        return GERNE_OK;
     GN_TRY(describe(&c->maker, node, c->type, &s));
     GN_TRY(make(c, node, &s, GN_FORWARD, &v->forward));
     GN_TRY(gn_in_layout(c, c->values[node->inputs[0]].tensor, chosen->source, &x));

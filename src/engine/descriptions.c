@@ -121,6 +121,25 @@ int64_t gn_channel_block(const gn_description *description)
     return 0;
 }
 
+int64_t gn_output_block(const gn_description *weights)
+{
+    const dnnl_memory_desc_t *md = gn_to_dnnl(weights);
+    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    if (weights->type != GN_FLOAT32 || md->format_kind != dnnl_blocked || b->inner_nblks < 1 ||
+        b->inner_idxs[b->inner_nblks - 1] != 0)
+        return 0;
+    int64_t block = b->inner_blks[b->inner_nblks - 1];
+    if (weights->dims[0] % block != 0 || md->padded_dims[0] != weights->dims[0])
+        return 0;
+    for (int i = 0; i < b->inner_nblks - 1; i++) /* no other blocks of outputs */
+        if (b->inner_idxs[i] == 0)
+            return 0;
+    for (int i = 1; i < md->ndims; i++)
+        if (b->strides[i] > b->strides[0])
+            return 0;
+    return block;
+}
+
 bool gn_same_description(const gn_description *a, const gn_description *b)
 {
     return a == b || dnnl_memory_desc_equal(gn_to_dnnl(a), gn_to_dnnl(b));

@@ -202,6 +202,7 @@ typedef struct gn_compiled_value {
     int part_count;
     bool wants_gradient;
     bool fused;        /* a normalisation in our own kernel */
+    bool waits;        /* a convolution that is run by a layer behind it */
     gn_kernel forward; /* which the kernels of backward belong to */
     int extra[4];      /* tensors that backward needs again (workspace, statistics) */
 } gn_compiled_value;
