@@ -2,6 +2,7 @@
  *
  * usage: bench_step NETWORK SAMPLES MICRO_BATCH PRECISION REPEATS [LENGTHS]
  * LENGTHS is a file of numbers: the tokens of texts, one after the other and from the start again.
+ * BENCH_THREADS in the environment replaces the two threads.
  * Prints one line of JSON for each repeat, so that a driver can alternate with another program.
  * Reads a line before each repeat when standard input is not a terminal ("go"), and stops at its
  * end.
@@ -49,11 +50,23 @@ static void must(gerne_status status)
     exit(1);
 }
 
-static double now(void)
+static double read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+static int threads(void)
+{
+    int64_t count = 2;
+    const char *asked = getenv("BENCH_THREADS");
+    return asked && gn_parse_int(asked, &count) && count > 0 && count < 1024 ? (int)count : 2;
 }
 
 /* Without a file all texts have full length: nothing is gained by not padding them. */
@@ -199,7 +212,7 @@ int main(int argc, char **argv)
     gn_sample_shape shape =
         w->tokens ? gn_tokens_shape(w->tokens) : gn_pixels_shape(3, w->side, w->side);
     shape.fields[0].below = WORDS;
-    must(gn_device_new(ctx, 2, precision, &device));
+    must(gn_device_new(ctx, threads(), precision, &device));
     must(gn_network_new(ctx, device, &options, shape, w->classes, batch, &net));
     must(gn_network_initialize(ctx, net, 1));
     must(gn_network_optimizer(ctx, &rule, net, &optimizer));
@@ -212,16 +225,18 @@ int main(int argc, char **argv)
     double bound = time_products(net, count);
     char line[64];
     for (int i = 0; i < repeats && (i == 0 || fgets(line, sizeof line, stdin)); i++) {
-        double start = now();
+        double start = now(), worked = read_clock(CLOCK_PROCESS_CPUTIME_ID);
         run_step(net, optimizer, &samples);
         double seconds = now() - start;
+        worked = read_clock(CLOCK_PROCESS_CPUTIME_ID) - worked;
         struct rusage usage;
         getrusage(RUSAGE_SELF, &usage);
         double flops = 3 * gn_network_flops(net) * (double)count;
         printf("{\"seconds\": %.6f, \"samples_per_s\": %.2f, \"gflops\": %.2f, "
-               "\"peak_mib\": %.1f, \"bound_seconds\": %.6f, \"emulated\": %s}\n",
+               "\"peak_mib\": %.1f, \"bound_seconds\": %.6f, \"cpu_seconds\": %.6f, "
+               "\"emulated\": %s}\n",
                seconds, (double)count / seconds, flops / seconds * 1e-9,
-               (double)usage.ru_maxrss / 1024, bound,
+               (double)usage.ru_maxrss / 1024, bound, worked,
                gn_device_emulates(device) ? "true" : "false");
         fflush(stdout);
     }

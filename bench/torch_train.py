@@ -2,6 +2,7 @@
 """PyTorch's side of scripts/bench-training: GERNE as its users write it, with what a run needs around it.
 
 usage: torch_train.py CASE DATA STEPS PER_CLASS
+       torch_train.py features DATA IMAGES BATCH
 One line of JSON: seconds of the steps with sampling and loading, seconds from the start of the process to the
 end of the first step, peak memory. Sampling is vectorised, images of MNIST lie in memory, files are decoded by
 two workers of a DataLoader. BatchNorm sees both batches at once, or keeps its statistics (CASE waterbirds).
@@ -138,10 +139,27 @@ def accuracy(model, x, y):
     return (torch.cat(parts).numpy() == y).mean()
 
 
+def features(folder, images, batch):
+    """Seconds for what ResNet-50's body makes of files."""
+    import torchvision
+    model = torchvision.models.resnet50()
+    model.fc = torch.nn.Identity()
+    model.eval()
+    data = torch.utils.data.Subset(Files(folder), range(images))
+    start = time.monotonic()
+    with torch.no_grad():
+        for x, _ in torch.utils.data.DataLoader(data, batch_size=batch, num_workers=2):
+            model(x)
+    return time.monotonic() - start
+
+
 def main():
     case, folder, steps, per_class = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     torch.set_num_threads(2)
     torch.manual_seed(1)
+    if case == "features":
+        print(json.dumps({"seconds": features(folder, steps, per_class)}))
+        return
     first = []
     if case in ("mlp", "tune"):
         data = coloured_mnist(folder)

@@ -92,6 +92,7 @@ gerne_status gn_alloc_aligned(gerne_ctx *ctx, size_t count, size_t size, const c
 {
     size_t bytes;
     void *block = aligned_block(count, size, &bytes);
+    advise_large_pages(block, count, size);
     if (block)
         memset(block, 0, bytes);
     memcpy(out, &block, sizeof block);

@@ -105,8 +105,8 @@ static gerne_status gradient_targets(gn_compiler *c, const gn_node *node,
     const gn_description *description =
         output->joined ? output->joined : gn_parameter_description(c, node, output->which);
     gn_store *store = c->program->store;
-    GN_TRY(gn_fixed_tensor(c, description,
-                           gn_store_gradients_of(store, in_store(c, node, output->which)), stored));
+    float *gradients = gn_store_gradients_of(store, in_store(c, node, output->which));
+    GN_TRY(gn_fixed_tensor(c, description, gradients + output->at, stored));
     *target = *stored;
     if (!accumulating && gn_same_description(output->description, description))
         return GERNE_OK;

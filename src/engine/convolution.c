@@ -1,4 +1,7 @@
-#include "engine/internal.h"
+#include "engine/convolution.h"
+
+#include "engine/dense_convolution.h"
+#include "engine/folded_norm.h"
 
 /* On small images some taps of a kernel only ever see padding (the outer eight of a 3x3 on a single
  * pixel): they are cut off, which saves their work and finds faster kernels. Along one side: */
@@ -47,10 +50,23 @@ static gerne_status describe(gn_maker *m, const gn_node *node, gn_type type, sha
     return gn_describe(m, type, 4, out, GN_ANY_ORDER, &s->operands.result);
 }
 
+gerne_status gn_describe_convolution(gn_maker *m, const gn_node *node, gn_operands *operands,
+                                     gn_window *window, bool *whole)
+{
+    shapes s;
+    GN_TRY(describe(m, node, GN_FLOAT32, &s));
+    *operands = s.operands;
+    *window = s.window;
+    *whole = !s.cropped;
+    return GERNE_OK;
+}
+
 static gerne_status choose_weights(gn_maker *m, const gn_node *node, const gn_description **weights)
 {
     shapes s;
     gn_kernel kernel;
+    if (gn_convolves_densely(m, node))
+        return gn_describe(m, GN_FLOAT32, 4, (*weights)->dims, GN_TAPS_ORDER, weights);
     GN_TRY(describe(m, node, GN_FLOAT32, &s));
     if (s.cropped) { /* whole kernels in blocks of channels: the live taps are easily cut out */
         const int64_t *dims = (*weights)->dims;
@@ -110,6 +126,11 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     int x, w;
     gn_compiled_value *v = &c->values[node->value];
     const gn_operands *chosen = &v->forward.operands;
+    if (gn_runs_densely(c, node))
+        return gn_dense_forward(c, node);
+    v->waits = gn_folds_norm(c, node);
+    if (v->waits)
+        return GERNE_OK;
     GN_TRY(describe(&c->maker, node, c->type, &s));
     GN_TRY(make(c, node, &s, GN_FORWARD, &v->forward));
     GN_TRY(gn_in_layout(c, c->values[node->inputs[0]].tensor, chosen->source, &x));
@@ -151,6 +172,8 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
 {
     shapes s;
     int dy;
+    if (gn_runs_densely(c, node))
+        return gn_dense_backward(c, node);
     GN_TRY(describe(&c->maker, node, c->type, &s));
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     if (gn_parameter_trains(c, node, 0))

@@ -72,11 +72,12 @@ static dnnl_format_tag_t tag_of(gn_order order, int ndims)
 {
     static const dnnl_format_tag_t plain[] = {dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc,
                                               dnnl_abcd};
-    if (order == GN_ANY_ORDER)
-        return dnnl_format_tag_any;
-    if (order == GN_COLUMN_ORDER)
-        return dnnl_ba;
-    return order == GN_BLOCKED_ORDER ? dnnl_ABcd8b8a : plain[ndims];
+    static const dnnl_format_tag_t others[] = {
+        [GN_ANY_ORDER] = dnnl_format_tag_any, [GN_COLUMN_ORDER] = dnnl_ba,
+        [GN_BLOCKED_ORDER] = dnnl_ABcd8b8a,   [GN_TAPS_ORDER] = dnnl_hwio,
+        [GN_IMAGE_BLOCKS_8] = dnnl_nChw8c,    [GN_IMAGE_BLOCKS_16] = dnnl_nChw16c,
+    };
+    return order == GN_PLAIN_ORDER ? plain[ndims] : others[order];
 }
 
 gerne_status gn_describe(gn_maker *m, gn_type type, int ndims, const int64_t *dims, gn_order order,
@@ -118,6 +119,25 @@ int64_t gn_channel_block(const gn_description *description)
             return known[i].block;
     }
     return 0;
+}
+
+int64_t gn_output_block(const gn_description *weights)
+{
+    const dnnl_memory_desc_t *md = gn_to_dnnl(weights);
+    const dnnl_blocking_desc_t *b = &md->format_desc.blocking;
+    if (weights->type != GN_FLOAT32 || md->format_kind != dnnl_blocked || b->inner_nblks < 1 ||
+        b->inner_idxs[b->inner_nblks - 1] != 0)
+        return 0;
+    int64_t block = b->inner_blks[b->inner_nblks - 1];
+    if (weights->dims[0] % block != 0 || md->padded_dims[0] != weights->dims[0])
+        return 0;
+    for (int i = 0; i < b->inner_nblks - 1; i++) /* no other blocks of outputs */
+        if (b->inner_idxs[i] == 0)
+            return 0;
+    for (int i = 1; i < md->ndims; i++)
+        if (b->strides[i] > b->strides[0])
+            return 0;
+    return block;
 }
 
 bool gn_same_description(const gn_description *a, const gn_description *b)

@@ -94,9 +94,9 @@ void gn_device_close(gn_device *device)
     if (!device)
         return;
     gn_forget_descriptions(device);
-    for (int i = 0; i < 2; i++)
-        if (device->attributes[i])
-            dnnl_primitive_attr_destroy(device->attributes[i]);
+    for (int i = 0; i < 4; i++)
+        if (device->attributes[i / 2][i % 2])
+            dnnl_primitive_attr_destroy(device->attributes[i / 2][i % 2]);
     if (device->stream)
         dnnl_stream_destroy(device->stream);
     if (device->engine)

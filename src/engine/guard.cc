@@ -38,16 +38,18 @@ dnnl_status_t made(Function function, Arguments... arguments) noexcept
     return has_room(KERNEL_ROOM) ? guarded(function, arguments...) : dnnl_out_of_memory;
 }
 
-dnnl_status_t make_attributes(dnnl_primitive_attr_t *out, bool relu)
+dnnl_status_t make_attributes(dnnl_primitive_attr_t *out, bool adds, bool relu)
 {
     dnnl_post_ops_t after = nullptr;
     dnnl_status_t s = dnnl_primitive_attr_create(out);
     if (s == dnnl_success)
         s = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
-    if (s != dnnl_success || !relu)
+    if (s != dnnl_success || !(adds || relu))
         return s;
     s = guarded(dnnl_post_ops_create, &after);
-    if (s == dnnl_success)
+    if (s == dnnl_success && adds)
+        s = guarded(dnnl_post_ops_append_sum, after, 1.0f);
+    if (s == dnnl_success && relu)
         s = guarded(dnnl_post_ops_append_eltwise, after, 1.0f, dnnl_eltwise_relu, 0.0f, 0.0f);
     if (s == dnnl_success)
         s = guarded(dnnl_primitive_attr_set_post_ops, *out, after);
@@ -68,9 +70,9 @@ dnnl_status_t gn_guard_stream(dnnl_stream_t *stream, dnnl_engine_t engine)
     return made(dnnl_stream_create, stream, engine, dnnl_stream_in_order);
 }
 
-dnnl_status_t gn_guard_attributes(dnnl_primitive_attr_t *attributes, bool relu)
+dnnl_status_t gn_guard_attributes(dnnl_primitive_attr_t *attributes, bool adds, bool relu)
 {
-    return made(make_attributes, attributes, relu);
+    return made(make_attributes, attributes, adds, relu);
 }
 
 dnnl_status_t gn_guard_describe(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t operation,

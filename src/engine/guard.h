@@ -17,7 +17,7 @@ extern "C" {
 dnnl_status_t gn_guard_engine(dnnl_engine_t *engine);
 dnnl_status_t gn_guard_stream(dnnl_stream_t *stream, dnnl_engine_t engine);
 /* With our own scratchpad, and with ReLU behind the operation or not. */
-dnnl_status_t gn_guard_attributes(dnnl_primitive_attr_t *attributes, bool relu);
+dnnl_status_t gn_guard_attributes(dnnl_primitive_attr_t *attributes, bool adds, bool relu);
 dnnl_status_t gn_guard_describe(dnnl_primitive_desc_t *pd, const_dnnl_op_desc_t operation,
                                 const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine,
                                 const_dnnl_primitive_desc_t forward);

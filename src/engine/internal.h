@@ -202,6 +202,7 @@ typedef struct gn_compiled_value {
     int part_count;
     bool wants_gradient;
     bool fused;        /* a normalisation in our own kernel */
+    bool waits;        /* a convolution that is run by a layer behind it */
     gn_kernel forward; /* which the kernels of backward belong to */
     int extra[4];      /* tensors that backward needs again (workspace, statistics) */
 } gn_compiled_value;
@@ -262,6 +263,7 @@ typedef struct gn_gradient_output {
     const gn_description *description;
     const gn_description *view;   /* the part of the parameter it belongs to; the rest is zero */
     const gn_description *joined; /* of all parameters that lie in a row from this one on */
+    int64_t at;                   /* with joined: where it starts behind the parameter's start */
 } gn_gradient_output;
 gerne_status gn_emit_gradients(gn_compiler *c, const gn_kernel *kernel, const gn_node *node,
                                const int *tensors, int count, const gn_gradient_output *outputs,

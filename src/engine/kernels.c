@@ -16,8 +16,8 @@ void gn_maker_close(gn_maker *m)
 
 gerne_status gn_make_attributes(gerne_ctx *ctx, gn_device *device)
 {
-    GN_DNNL(ctx, gn_guard_attributes(&device->attributes[false], false));
-    GN_DNNL(ctx, gn_guard_attributes(&device->attributes[true], true));
+    for (int i = 0; i < 4; i++)
+        GN_DNNL(ctx, gn_guard_attributes(&device->attributes[i / 2][i % 2], i / 2, i % 2));
     return GERNE_OK;
 }
 
@@ -63,14 +63,21 @@ static gerne_status keep(gn_maker *m, dnnl_primitive_desc_t pd, gn_kernel *kerne
     return read_choices(m, pd, kernel);
 }
 
+static gerne_status make_with(gn_maker *m, const_dnnl_op_desc_t operation,
+                              const_dnnl_primitive_attr_t attributes, const gn_kernel *forward,
+                              gn_kernel *kernel)
+{
+    dnnl_primitive_desc_t pd;
+    dnnl_status_t s = gn_guard_describe(&pd, operation, attributes, m->device->engine,
+                                        forward ? forward->primitive : NULL);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a kernel"));
+    return keep(m, pd, kernel);
+}
+
 static gerne_status make(gn_maker *m, const_dnnl_op_desc_t operation, bool relu,
                          const gn_kernel *forward, gn_kernel *kernel)
 {
-    dnnl_primitive_desc_t pd;
-    dnnl_status_t s = gn_guard_describe(&pd, operation, m->device->attributes[relu],
-                                        m->device->engine, forward ? forward->primitive : NULL);
-    GN_TRY(gn_dnnl(m->ctx, s, "describing a kernel"));
-    return keep(m, pd, kernel);
+    return make_with(m, operation, m->device->attributes[false][relu], forward, kernel);
 }
 
 /* ---- products ---- */
@@ -127,6 +134,27 @@ gerne_status gn_make_convolution(gn_maker *m, gn_pass pass, const gn_kernel *for
         make_convolution(m, dnnl_convolution_winograd, pass, forward, o, w, out) == GERNE_OK)
         return GERNE_OK;
     return make_convolution(m, dnnl_convolution_direct, pass, forward, o, w, out);
+}
+
+static gerne_status make_complete(gn_maker *m, dnnl_alg_kind_t kind, const gn_operands *o,
+                                  const gn_window *w, bool adds, bool relu, gn_kernel *out)
+{
+    dnnl_convolution_desc_t op;
+    dnnl_status_t s = dnnl_convolution_forward_desc_init(
+        &op, dnnl_forward_training, kind, gn_to_dnnl(o->source), gn_to_dnnl(o->weights),
+        gn_to_dnnl(o->bias), gn_to_dnnl(o->result), w->strides, w->before, w->after);
+    GN_TRY(gn_dnnl(m->ctx, s, "describing a convolution"));
+    *out = (gn_kernel){.arguments = product_arguments[GN_FORWARD], .is_product = true};
+    return make_with(m, &op, m->device->attributes[adds][relu], NULL, out);
+}
+
+gerne_status gn_make_complete_convolution(gn_maker *m, const gn_operands *o, const gn_window *w,
+                                          bool adds, bool relu, gn_kernel *out)
+{
+    if (suits_winograd(o, w) &&
+        make_complete(m, dnnl_convolution_winograd, o, w, adds, relu, out) == GERNE_OK)
+        return GERNE_OK;
+    return make_complete(m, dnnl_convolution_direct, o, w, adds, relu, out);
 }
 
 gerne_status gn_make_inner_product(gn_maker *m, gn_pass pass, const gn_kernel *forward,
@@ -295,8 +323,9 @@ gerne_status gn_make_reorder(gn_maker *m, const gn_description *from, const gn_d
     static const int arguments[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
     *out = (gn_kernel){.arguments = arguments};
     dnnl_primitive_desc_t pd;
-    dnnl_status_t s = gn_guard_describe_reorder(&pd, gn_to_dnnl(from), gn_to_dnnl(to),
-                                                m->device->engine, m->device->attributes[false]);
+    dnnl_status_t s =
+        gn_guard_describe_reorder(&pd, gn_to_dnnl(from), gn_to_dnnl(to), m->device->engine,
+                                  m->device->attributes[false][false]);
     GN_TRY(gn_dnnl(m->ctx, s, "describing a reorder"));
     return keep(m, pd, out);
 }

@@ -18,10 +18,13 @@
 /* ---- descriptions ---- */
 
 typedef enum gn_order {
-    GN_ANY_ORDER,     /* the kernel chooses */
-    GN_PLAIN_ORDER,   /* the last dimension runs fastest */
-    GN_COLUMN_ORDER,  /* of a matrix: the first dimension runs fastest */
-    GN_BLOCKED_ORDER, /* weights of a convolution in blocks of 8 x 8 channels */
+    GN_ANY_ORDER,      /* the kernel chooses */
+    GN_PLAIN_ORDER,    /* the last dimension runs fastest */
+    GN_COLUMN_ORDER,   /* of a matrix: the first dimension runs fastest */
+    GN_BLOCKED_ORDER,  /* weights of a convolution in blocks of 8 x 8 channels */
+    GN_TAPS_ORDER,     /* the same tap by tap, for each [input][output] */
+    GN_IMAGE_BLOCKS_8, /* images in blocks of channels */
+    GN_IMAGE_BLOCKS_16,
 } gn_order;
 
 typedef struct gn_description {
@@ -40,6 +43,9 @@ gerne_status gn_describe_part(gn_maker *maker, const gn_description *whole, cons
                               const int64_t *offsets, const gn_description **out);
 /* The channels that lie together in an image of fp32: 8 or 16; 0 for every other order. */
 int64_t gn_channel_block(const gn_description *description);
+/* The outputs that lie together in the weights of a convolution, where blocks of them are
+ * outermost; 0 for every other order. */
+int64_t gn_output_block(const gn_description *weights);
 /* The same type, dimensions and order. */
 bool gn_same_description(const gn_description *a, const gn_description *b);
 
@@ -112,6 +118,10 @@ typedef enum gn_pass {
 gerne_status gn_make_convolution(gn_maker *maker, gn_pass pass, const gn_kernel *forward,
                                  const gn_operands *operands, const gn_window *window,
                                  gn_kernel *out);
+/* For inference: with a bias, added to what the result holds, with ReLU. */
+gerne_status gn_make_complete_convolution(gn_maker *maker, const gn_operands *operands,
+                                          const gn_window *window, bool adds, bool relu,
+                                          gn_kernel *out);
 /* With ReLU when asked; its gradient is a kernel of its own. */
 gerne_status gn_make_inner_product(gn_maker *maker, gn_pass pass, const gn_kernel *forward,
                                    const gn_operands *operands, bool relu, gn_kernel *out);

@@ -117,8 +117,9 @@ static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, gn_oper
     GN_TRY(stored_weights(c, node, &operands.weights));
     GN_TRY(gn_make_inner_product(&c->maker, GN_WEIGHT_GRADIENT, &v->forward, &operands, false,
                                  &kernel));
-    gn_gradient_output outputs[] = {{WEIGHT, operands.weights, NULL, operands.weights},
-                                    {options->bias, operands.bias, NULL, operands.bias}};
+    gn_gradient_output outputs[] = {
+        {.which = WEIGHT, .description = operands.weights, .joined = operands.weights},
+        {.which = options->bias, .description = operands.bias, .joined = operands.bias}};
     if (gn_has_sparse_form(c, node))
         GN_TRY(gn_emit_sparse_backward(c, node, v->extra[0], v->extra[1], dy));
     GN_TRY(gn_emit_gradients(c, &kernel, node, (int[]){v->extra[0], dy}, 2, outputs, 2));

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/folded_norm.h"
 #include "engine/routines.h"
 #include "ranks/ranks.h"
 
@@ -215,15 +216,23 @@ static const gn_node *norm_before(const gn_compiler *c, const gn_node *addition)
     return &c->program->graph->nodes[addition->inputs[0]];
 }
 
+static bool is_folded(const gn_compiler *c, const gn_node *norm)
+{
+    return norm->input_count > 0 && c->values[norm->inputs[0]].waits;
+}
+
 bool gn_runs_with_norm(const gn_compiler *c, const gn_node *addition)
 {
     const gn_node *norm = norm_before(c, addition);
-    return c->values[norm->value].fused && gn_addition_after(c, norm) == addition;
+    return (c->values[norm->value].fused || is_folded(c, norm)) &&
+           gn_addition_after(c, norm) == addition;
 }
 
 gerne_status gn_norm_and_addition(gn_compiler *c, const gn_node *addition, bool backward)
 {
     const gn_node *norm = norm_before(c, addition);
+    if (is_folded(c, norm))
+        return gn_folded_forward(c, norm, addition);
     if (!backward)
         return fused_forward(c, norm, addition);
     return gn_fused_norm_backward(c, norm, addition, mode_of(c, norm) == GN_MODE_TRAIN);
@@ -236,6 +245,8 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     gn_compiled_value *v = &c->values[node->value];
     int x = c->values[node->inputs[0]].tensor, scale, shift, *extra = v->extra;
     bool shared = is_shared(c, node);
+    if (c->values[node->inputs[0]].waits)
+        return gn_addition_after(c, node) ? GERNE_OK : gn_folded_forward(c, node, NULL);
     extra[SOURCE] = x;
     v->fused = gn_fuses_norm(c, x, mode_of(c, node) == GN_MODE_TRAIN);
     if (v->fused)
@@ -305,6 +316,11 @@ static const gn_layer normalization_layer = {
     .backward = backward,
     .describe = describe_operation,
 };
+
+bool gn_is_norm(const gn_node *node)
+{
+    return node->layer == &normalization_layer;
+}
 
 gn_value gn_batch_norm(gn_graph *graph, gn_value input, const char *name, bool relu)
 {

@@ -12,7 +12,9 @@ typedef struct gn_known_description gn_known_description;
 struct gn_device {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attributes[2]; /* of kernels: without and with ReLU behind them */
+    /* Of kernels: what follows them. [1][..]: the result is added to what is there; [..][1]: ReLU.
+     */
+    dnnl_primitive_attr_t attributes[2][2];
     int threads;
     gn_precision precision;
     bool emulates;

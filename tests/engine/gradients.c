@@ -69,6 +69,17 @@ static gn_value conv_of_a_pixel(gn_graph *g)
     return gn_average_all(g, gn_convolve(g, x, "b", &c));
 }
 
+/* Products with a matrix: from 2 x 2 pixels to as many, to one of them, and from one to one. */
+static gn_value conv_of_few_pixels(gn_graph *g)
+{
+    gn_convolution c = {.outputs = 16, .kernel = 3, .stride = 1, .padding = 1};
+    gn_convolution d = {.outputs = 32, .kernel = 3, .stride = 2, .padding = 1};
+    gn_value x = gn_convolve(g, pixels(g, 3, 2, 2), "a", &c);
+    x = gn_convolve(g, x, "b", &c);
+    x = gn_convolve(g, x, "c", &d);
+    return gn_average_all(g, gn_convolve(g, x, "d", &c));
+}
+
 static gn_value conv_of_an_odd_pixel(gn_graph *g)
 {
     gn_convolution c = {.outputs = 5, .kernel = 5, .stride = 1, .padding = 2};
@@ -352,6 +363,7 @@ static const struct layer_case {
     {"convolution of 3 channels", conv_7x7_of_3},
     {"convolution of odd channels", conv_odd_channels},
     {"convolution of a pixel", conv_of_a_pixel},
+    {"convolution of few pixels", conv_of_few_pixels},
     {"convolution of an odd pixel", conv_of_an_odd_pixel},
     {"convolution with fixed weights", conv_fixed},
     {"normalization", norm},
@@ -437,7 +449,7 @@ static bench open_bench(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_de
 {
     bench b = {.ctx = ctx, .device = device, .graph = graph, .name = name};
     b.along_gradient = deep;
-    b.tolerance = deep ? 2e-2 : 3e-3;
+    b.tolerance = deep ? 2.5e-2 : 3e-3; /* in deep networks some ReLU is at its kink */
     assert_ok(ctx, gn_store_new(ctx, device, &graph, 1, BATCH, &b.store));
     if (gn_graph_input_size(graph, "ids")) {
         assert_ok(ctx, gn_memory_new(ctx, &b.memory));
