@@ -163,10 +163,10 @@ gerne_status gn_emit_gradients(gn_compiler *c, const gn_kernel *kernel, const gn
     return emit_gradients(c, kernel, node, tensors, count, outputs, output_count, GN_ACCUMULATING);
 }
 
-gerne_status gn_emit_sparse_gradients(gn_compiler *c, gn_routine *replace, gn_routine *add,
-                                      const gn_node *node, const int *tensors, int count,
-                                      int gradient_count)
+gerne_status gn_emit_own_gradients(gn_compiler *c, const gn_kernel *replace, const gn_kernel *add,
+                                   const int *tensors, int count, int gradient_count)
 {
+    const gn_node *node = replace->node;
     int all[GN_ARGUMENTS_MAX];
     for (int i = 0; i < count; i++)
         all[i] = tensors[i];
@@ -174,10 +174,17 @@ gerne_status gn_emit_sparse_gradients(gn_compiler *c, gn_routine *replace, gn_ro
         GN_TRY(gn_fixed_tensor(c, gn_parameter_description(c, node, i),
                                gn_store_gradients_of(c->program->store, in_store(c, node, i)),
                                &all[count + i]));
-    GN_TRY(emit(c, &(gn_kernel){.routine = replace, .node = node}, all, count + gradient_count,
-                GN_REPLACING));
-    return emit(c, &(gn_kernel){.routine = add, .node = node}, all, count + gradient_count,
-                GN_ACCUMULATING);
+    GN_TRY(emit(c, replace, all, count + gradient_count, GN_REPLACING));
+    return emit(c, add, all, count + gradient_count, GN_ACCUMULATING);
+}
+
+gerne_status gn_emit_sparse_gradients(gn_compiler *c, gn_routine *replace, gn_routine *add,
+                                      const gn_node *node, const int *tensors, int count,
+                                      int gradient_count)
+{
+    return gn_emit_own_gradients(c, &(gn_kernel){.routine = replace, .node = node},
+                                 &(gn_kernel){.routine = add, .node = node}, tensors, count,
+                                 gradient_count);
 }
 
 /* ---- gradients of values ---- */

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "engine/tile_product.h"
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -23,11 +25,22 @@ gerne_status gn_dnnl(gerne_ctx *ctx, dnnl_status_t status, const char *what)
 /* oneDNN 2.6 crashes in its kernels for AMX: it does not ask Linux for leave to use the tiles, and
  * with leave it writes out of bounds. The limit has to be set before oneDNN first looks at the
  * CPU and is refused afterwards; a limit of the user's comes first. */
+static bool user_limits(void)
+{
+    return getenv("ONEDNN_MAX_CPU_ISA") || getenv("DNNL_MAX_CPU_ISA");
+}
+
 static dnnl_cpu_isa_t instructions(void)
 {
-    if (!getenv("ONEDNN_MAX_CPU_ISA") && !getenv("DNNL_MAX_CPU_ISA"))
+    if (!user_limits())
         dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
     return dnnl_get_effective_cpu_isa();
+}
+
+/* For our own products, which a limit of oneDNN's switches off, too. */
+static bool uses_tiles(void)
+{
+    return !user_limits() && gn_cpu_has_tiles();
 }
 
 const char *gn_device_cpu(void)
@@ -45,6 +58,8 @@ const char *gn_device_cpu(void)
         {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
     };
     dnnl_cpu_isa_t isa = instructions();
+    if (uses_tiles())
+        return "avx512_core_bf16+amx";
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].isa == isa)
             return known[i].name;
@@ -79,6 +94,7 @@ gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, 
     device->threads = threads > 0 ? threads : 1;
 #endif
     device->precision = precision;
+    device->tiles = precision == GN_FP32 && uses_tiles();
     device->emulates = !cpu_has_bf16() && precision == GN_BF16;
     gerne_status status = create(ctx, device);
     if (status != GERNE_OK) {
@@ -135,6 +151,11 @@ int gn_device_threads(const gn_device *device)
 gn_precision gn_device_precision(const gn_device *device)
 {
     return device->precision;
+}
+
+bool gn_device_has_tiles(const gn_device *device)
+{
+    return device->tiles;
 }
 
 bool gn_device_emulates(const gn_device *device)

@@ -30,6 +30,7 @@ gn_precision gn_device_precision(const gn_device *device);
 /* The instruction set that kernels are chosen for, such as "avx2". Layouts of weights and the last
  * bits of sums depend on it. */
 const char *gn_device_cpu(void);
-bool gn_device_emulates(const gn_device *device); /* bf16 by rounding */
+bool gn_device_emulates(const gn_device *device);  /* bf16 by rounding */
+bool gn_device_has_tiles(const gn_device *device); /* of AMX, for products of fp32 */
 
 #endif

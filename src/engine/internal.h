@@ -268,8 +268,11 @@ typedef struct gn_gradient_output {
 gerne_status gn_emit_gradients(gn_compiler *c, const gn_kernel *kernel, const gn_node *node,
                                const int *tensors, int count, const gn_gradient_output *outputs,
                                int output_count);
-/* A backward routine that changes only a few numbers of its gradients, the last tensors: replace
- * runs when they are replaced, add when they are added to. */
+/* Backward routines of one node, which write to its gradients in the store, the last tensors:
+ * replace runs when they are replaced, add when they are added to. */
+gerne_status gn_emit_own_gradients(gn_compiler *c, const gn_kernel *replace, const gn_kernel *add,
+                                   const int *tensors, int count, int gradient_count);
+/* The same of routines that change only a few numbers of their gradients. */
 gerne_status gn_emit_sparse_gradients(gn_compiler *c, gn_routine *replace, gn_routine *add,
                                       const gn_node *node, const int *tensors, int count,
                                       int gradient_count);

@@ -1,6 +1,7 @@
 #include "engine/internal.h"
 
 #include "engine/sparse_linear.h"
+#include "engine/tile_linear.h"
 
 typedef struct linear_options {
     int64_t rows, inputs; /* of one sample: a sequence has as many rows as places */
@@ -82,6 +83,12 @@ static gerne_status bias_tensor(gn_compiler *c, const gn_node *node, const gn_de
     return gn_alias_tensor(c, first, all, out);
 }
 
+static bool runs_on_tiles(const gn_compiler *c, const gn_node *node)
+{
+    const linear_options *options = node->options;
+    return options->sequence && !options->relu && gn_runs_on_tiles(c);
+}
+
 static gerne_status forward(gn_compiler *c, const gn_node *node)
 {
     const linear_options *options = node->options;
@@ -102,6 +109,8 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     const int tensors[4] = {x, w, y, b};
     if (gn_has_sparse_form(c, node))
         GN_TRY(gn_emit_sparse_forward(c, node, options->relu, &v->forward, tensors, &v->extra[1]));
+    else if (runs_on_tiles(c, node))
+        GN_TRY(gn_emit_tile_forward(c, node, x, w, y, b));
     else
         GN_TRY(gn_emit(c, &v->forward, tensors, 4));
     GN_TRY(gn_settle(c, y));
@@ -114,6 +123,8 @@ static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, gn_oper
     const linear_options *options = node->options;
     const gn_compiled_value *v = &c->values[node->value];
     gn_kernel kernel;
+    if (runs_on_tiles(c, node))
+        return gn_emit_tile_weight_gradient(c, node, v->extra[0], dy);
     GN_TRY(stored_weights(c, node, &operands.weights));
     GN_TRY(gn_make_inner_product(&c->maker, GN_WEIGHT_GRADIENT, &v->forward, &operands, false,
                                  &kernel));
@@ -136,7 +147,10 @@ static gerne_status input_gradient(gn_compiler *c, const gn_node *node, const gn
                                  operands, false, &kernel));
     GN_TRY(weight_tensor(c, node, kernel.operands.weights, &w));
     GN_TRY(gn_new_tensor(c, operands->source, &dx));
-    GN_TRY(gn_emit(c, &kernel, (int[]){dy, w, dx}, 3));
+    if (runs_on_tiles(c, node))
+        GN_TRY(gn_emit_tile_source_gradient(c, node, dy, w, dx));
+    else
+        GN_TRY(gn_emit(c, &kernel, (int[]){dy, w, dx}, 3));
     GN_TRY(gn_settle(c, dx));
     const gn_description *source;
     GN_TRY(gn_describe_value(c, &c->program->graph->nodes[node->inputs[0]], c->type, &source));
