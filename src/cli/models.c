@@ -83,8 +83,7 @@ static gerne_status load_weights(gerne_ctx *ctx, const char *path, facts *f)
     gn_match match;
     if (!path)
         return GERNE_OK;
-    GN_TRY(gn_network_initialize(ctx, f->network, 0));
-    GN_TRY(gn_network_load(ctx, f->network, path, &match));
+    GN_TRY(gn_network_start(ctx, f->network, path, 0, &match));
     f->loaded = true;
     f->head_replaced = match.head_replaced;
     return GERNE_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/vector.h"
 #include "data/assign.h"
 #include "data/idx.h"
 
@@ -32,12 +33,32 @@ typedef struct cmnist {
     int severity;
 } cmnist;
 
-static void colour_pixels(const uint8_t *grey, size_t size, const double colour[GN_CHANNELS],
-                          uint8_t *pixels)
+static inline __attribute__((always_inline)) void
+colour_pixels(const uint8_t *grey, size_t size, const double colour[GN_CHANNELS], uint8_t *pixels)
 {
+    int32_t values[GN_CHANNELS][BLOCK];
+    for (int c = 0; c < GN_CHANNELS; c++)
+        for (size_t i = 0; i < size; i++)
+            values[c][i] = (int32_t)(colour[c] * grey[i]);
     for (size_t i = 0; i < size; i++)
         for (int c = 0; c < GN_CHANNELS; c++)
-            *pixels++ = (uint8_t)(colour[c] * grey[i]);
+            *pixels++ = (uint8_t)values[c][i];
+}
+
+/* Most of a digit's image is background. */
+GN_WIDE static void colour_blocks(const uint8_t *grey, size_t size,
+                                  const double colour[GN_CHANNELS], uint8_t *pixels)
+{
+    size_t i = 0;
+    for (; i + BLOCK <= size; i += BLOCK, pixels += BLOCK * GN_CHANNELS) {
+        uint64_t block;
+        memcpy(&block, grey + i, sizeof block);
+        if (block)
+            colour_pixels(grey + i, BLOCK, colour, pixels);
+        else
+            memset(pixels, 0, BLOCK * GN_CHANNELS);
+    }
+    colour_pixels(grey + i, size - i, colour, pixels);
 }
 
 void gn_cmnist_colour(const uint8_t *grey, size_t size, uint32_t attribute, int severity,
@@ -48,16 +69,7 @@ void gn_cmnist_colour(const uint8_t *grey, size_t size, uint32_t attribute, int 
         double value = means[attribute][c] + sigmas[severity - 1] * noise[c];
         colour[c] = fmin(fmax(value, 0), 1);
     }
-    size_t i = 0;
-    for (; i + BLOCK <= size; i += BLOCK, pixels += BLOCK * GN_CHANNELS) {
-        uint64_t block;
-        memcpy(&block, grey + i, sizeof block);
-        if (block)
-            colour_pixels(grey + i, BLOCK, colour, pixels);
-        else /* most of a digit's image is background */
-            memset(pixels, 0, BLOCK * GN_CHANNELS);
-    }
-    colour_pixels(grey + i, size - i, colour, pixels);
+    colour_blocks(grey, size, colour, pixels);
 }
 
 static gerne_status load(gerne_ctx *ctx, const gn_source *source, gn_scratch *scratch, size_t row,

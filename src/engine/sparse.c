@@ -4,6 +4,9 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 #include "base/vector.h"
 
@@ -40,7 +43,7 @@ size_t gn_sparse_size(int64_t rows, int64_t columns)
 
 /* ---- finding what is not zero ---- */
 
-static inline __attribute__((always_inline)) uint64_t find_in(const float *x, int64_t count)
+static uint64_t find_in(const float *x, int64_t count)
 {
     uint64_t found = 0;
     for (int64_t i = 0; i < count; i++)
@@ -48,15 +51,55 @@ static inline __attribute__((always_inline)) uint64_t find_in(const float *x, in
     return found;
 }
 
-GN_WIDE static int64_t find_in_row(const gn_sparse *x, int64_t row)
+/* These fill whole words and return how many numbers they found. */
+static int64_t find_in_words(const float *x, int64_t words, uint64_t *found)
 {
-    int64_t words = words_of(x->columns), whole = x->columns / TILE, count = 0;
-    const float *numbers = x->numbers + row * x->columns;
-    uint64_t *found = found_in(x, row);
-    for (int64_t i = 0; i < whole; i++) {
-        found[i] = find_in(numbers + i * TILE, TILE);
+    int64_t count = 0;
+    for (int64_t i = 0; i < words; i++) {
+        found[i] = find_in(x + i * TILE, TILE);
         count += __builtin_popcountll(found[i]);
     }
+    return count;
+}
+
+#ifdef __x86_64__
+/* Compilers do not think of the instruction that turns comparisons into bits. */
+__attribute__((target("avx2,popcnt"))) static int64_t
+find_in_words_wide(const float *x, int64_t words, uint64_t *found)
+{
+    enum { WIDTH = 8 };
+    int64_t count = 0;
+    for (int64_t i = 0; i < words; i++) {
+        found[i] = 0;
+        for (int j = 0; j < TILE; j += WIDTH) {
+            __m256 differs =
+                _mm256_cmp_ps(_mm256_loadu_ps(x + i * TILE + j), _mm256_setzero_ps(), _CMP_NEQ_UQ);
+            found[i] |= (uint64_t)(unsigned)_mm256_movemask_ps(differs) << j;
+        }
+        count += __builtin_popcountll(found[i]);
+    }
+    return count;
+}
+
+static bool has_wide(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("popcnt");
+}
+#else
+#define find_in_words_wide find_in_words
+static bool has_wide(void)
+{
+    return false;
+}
+#endif
+
+static int64_t find_in_row(const gn_sparse *x, int64_t row)
+{
+    int64_t words = words_of(x->columns), whole = x->columns / TILE;
+    const float *numbers = x->numbers + row * x->columns;
+    uint64_t *found = found_in(x, row);
+    int64_t count = has_wide() ? find_in_words_wide(numbers, whole, found)
+                               : find_in_words(numbers, whole, found);
     if (whole < words) {
         found[whole] = find_in(numbers + whole * TILE, x->columns - whole * TILE);
         count += __builtin_popcountll(found[whole]);

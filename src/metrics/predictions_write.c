@@ -1,6 +1,7 @@
 /* predictions_write.c - the one form in which we write predictions. */
 #include <string.h>
 
+#include "base/decimal.h"
 #include "metrics/predictions_csv.h"
 
 /* A cell, quoted where a reader would take it apart otherwise. */
@@ -36,8 +37,11 @@ gerne_status gn_predictions_add_line(gerne_ctx *ctx, const gn_prediction_line *l
         GN_TRY(gn_text_add(ctx, out, ","));
         GN_TRY(add_cell(ctx, "", cells[i], out));
     }
-    for (int32_t k = 0; k < classes; k++)
-        GN_TRY(gn_text_add(ctx, out, ",%.9g", line->probabilities[k]));
+    for (int32_t k = 0; k < classes; k++) {
+        char number[1 + GN_DECIMAL_SIZE] = ",";
+        size_t size = gn_decimal(line->probabilities[k], number + 1);
+        GN_TRY(gn_text_add_bytes(ctx, out, number, 1 + size));
+    }
     if (line->file) {
         GN_TRY(gn_text_add(ctx, out, ","));
         GN_TRY(add_cell(ctx, "", line->file, out));

@@ -1,11 +1,11 @@
 #include "nn/network.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "nn/initial_weights.h"
 #include "nn/packed_body.h"
 #include "nn/split_pass.h"
 
@@ -244,75 +244,20 @@ void gn_network_close(gn_network *n)
 
 /* ---- initial weights ---- */
 
-static void fill_uniform(float *values, int64_t size, double limit, gn_stream *stream)
+static gerne_status initialize(gerne_ctx *ctx, gn_network *n, int from, uint64_t seed)
 {
-    for (int64_t i = 0; i < size; i++)
-        values[i] = (float)((2.0 * gn_random_uniform(stream) - 1.0) * limit);
-}
-
-static void fill_normal(float *values, int64_t size, double deviation, gn_stream *stream)
-{
-    for (int64_t i = 0; i < size; i++)
-        values[i] = (float)(deviation * gn_random_normal(stream));
-}
-
-/* Within two deviations. */
-static void fill_truncated(float *values, int64_t size, double deviation, gn_stream *stream)
-{
-    for (int64_t i = 0; i < size; i++) {
-        double x;
-        do
-            x = gn_random_normal(stream);
-        while (fabs(x) > 2);
-        values[i] = (float)(deviation * x);
-    }
-}
-
-static void fill_constant(float *values, int64_t size, float value)
-{
-    for (int64_t i = 0; i < size; i++)
-        values[i] = value;
-}
-
-/* weights: the layer's weight parameter (a bias is drawn like the weights it stands beside). */
-static void draw(gn_initialization rule, const gn_parameter *p, const gn_parameter *weights,
-                 float *values, gn_stream *stream)
-{
-    double fan_in = (double)weights->size / (double)weights->dims[0];
-    double fan_out = (double)weights->size / (double)weights->dims[weights->ndims > 1 ? 1 : 0];
-    bool convolution = p->ndims == 4;
-    if (p->role == GN_SCALE || p->role == GN_VARIANCE)
-        fill_constant(values, p->size, 1);
-    else if (p->role == GN_SHIFT || p->role == GN_MEAN ||
-             (rule == GN_INIT_TRUNCATED && p->role == GN_BIAS))
-        fill_constant(values, p->size, 0);
-    else if (rule == GN_INIT_TRUNCATED)
-        fill_truncated(values, p->size, 0.02, stream);
-    else if (p->role == GN_WEIGHT && rule == GN_INIT_FAN_OUT && convolution)
-        fill_normal(values, p->size, sqrt(2.0 / fan_out), stream);
-    else if (p->role == GN_WEIGHT && rule == GN_INIT_FAN_IN)
-        fill_normal(values, p->size, sqrt(2.0 / fan_in), stream);
-    else
-        fill_uniform(values, p->size, 1.0 / sqrt(fan_in), stream);
+    n->seed = seed;
+    return gn_draw_weights(ctx, n->store, n->architecture->initialization, from, seed);
 }
 
 gerne_status gn_network_initialize(gerne_ctx *ctx, gn_network *n, uint64_t seed)
 {
-    const gn_parameter *weights = gn_store_parameter(n->store, 0);
-    n->seed = seed;
-    for (int i = 0; i < gn_store_count(n->store); i++) {
-        const gn_parameter *p = gn_store_parameter(n->store, i);
-        if (p->role == GN_FIXED)
-            continue;
-        if (p->role == GN_WEIGHT)
-            weights = p;
-        GN_FREED float *values = NULL;
-        GN_TRY(gn_alloc(ctx, (size_t)p->size, sizeof *values, p->name, &values));
-        gn_stream stream = gn_stream_at(seed, GN_RNG_INIT, 0, (uint64_t)i);
-        draw(n->architecture->initialization, p, weights, values, &stream);
-        GN_TRY(gn_store_set(ctx, n->store, i, values));
-    }
-    return GERNE_OK;
+    return initialize(ctx, n, GN_BODY, seed);
+}
+
+gerne_status gn_network_initialize_head(gerne_ctx *ctx, gn_network *n, uint64_t seed)
+{
+    return initialize(ctx, n, GN_HEAD, seed);
 }
 
 /* ---- what it is ---- */

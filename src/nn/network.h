@@ -24,6 +24,10 @@ GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
 void gn_network_close(gn_network *network);
 GN_LOCAL_HANDLE(gn_network, gn_network_close)
 
+/* As gn_network_initialize, but of the head alone: for a body whose weights come from a file. */
+GERNE_CHECKED gerne_status gn_network_initialize_head(gerne_ctx *ctx, gn_network *network,
+                                                      uint64_t seed);
+
 /* What the body or the head computes, for exporters. Borrowed. */
 const gn_graph *gn_network_graph(const gn_network *network, int which);
 

@@ -85,6 +85,16 @@ gerne_status gn_network_load(gerne_ctx *ctx, gn_network *network, const char *pa
     return load(ctx, network, weights, arena, match);
 }
 
+gerne_status gn_network_start(gerne_ctx *ctx, gn_network *network, const char *path, uint64_t seed,
+                              gn_match *match)
+{
+    *match = (gn_match){0};
+    if (!path)
+        return gn_network_initialize(ctx, network, seed);
+    GN_TRY(gn_network_initialize_head(ctx, network, seed)); /* and the seed of its masks */
+    return gn_network_load(ctx, network, path, match);
+}
+
 static gerne_status get(gerne_ctx *ctx, const gn_weight_out *tensor, float *out)
 {
     return gn_store_get(ctx, tensor->from, tensor->index, out);

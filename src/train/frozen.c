@@ -134,14 +134,11 @@ static gerne_status make_network(gerne_ctx *ctx, gn_device *device,
     frozen->shape = gn_dataset_shape(dataset);
     GN_TRY(gn_network_new(ctx, device, model, frozen->shape, classes,
                           gn_inference_batch(&frozen->shape), &frozen->network));
-    GN_TRY(gn_network_initialize(ctx, frozen->network, options->seed));
-    gn_match match = {0};
-    if (model->weights) {
-        GN_TRY(gn_network_load(ctx, frozen->network, model->weights, &match));
-        frozen->has_head = !match.head_replaced;
-    } else if (gn_store_part(gn_network_store(frozen->network), GN_BODY).size) {
+    gn_match match;
+    GN_TRY(gn_network_start(ctx, frozen->network, model->weights, options->seed, &match));
+    frozen->has_head = model->weights && !match.head_replaced;
+    if (!model->weights && gn_store_part(gn_network_store(frozen->network), GN_BODY).size)
         gn_warn(ctx, "the frozen layers have random weights: model.weights is not set");
-    }
     return gn_model_freeze(model) == GN_FREEZE_LAYERS ? make_front(ctx, device, frozen) : GERNE_OK;
 }
 

@@ -107,8 +107,8 @@ static gerne_status make_whole_network(gn_trainer *t, int i)
         gn_network_want_feature_gradient(t->now.networks[i]);
     if (t->run.whole)
         gn_network_keep_whole(t->now.networks[i]);
-    GN_TRY(gn_network_initialize(ctx, t->now.networks[i], seed_of(t, i)));
-    return model.weights ? gn_network_load(ctx, t->now.networks[i], model.weights, NULL) : GERNE_OK;
+    gn_match match;
+    return gn_network_start(ctx, t->now.networks[i], model.weights, seed_of(t, i), &match);
 }
 
 static gerne_status inherit(gn_trainer *t, int i)

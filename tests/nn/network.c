@@ -327,6 +327,35 @@ static void test_a_file_fills_every_copy(void **state)
     test_remove_directory(directory);
 }
 
+/* What training starts from is the same as all weights drawn and the file's put over them. */
+static void test_a_start_from_a_file(void **state)
+{
+    (void)state;
+    char *directory = test_directory(), path[4200];
+    snprintf(path, sizeof path, "%s/a.safetensors", directory);
+    fixture f = open_with(options_of("resnet20"), COUNT, GN_FP32);
+    assert_ok(f.ctx, gn_network_save(f.ctx, f.network, path, GN_WEIGHT_F32, NULL, 0));
+    close_fixture(&f);
+    gn_model_options twin = options_of("resnet20");
+    twin.copies = 2; /* its head is wider than the file's */
+    f = open_with(twin, COUNT, GN_FP32);
+    gn_block block = gn_store_block(gn_network_store(f.network));
+    size_t size = block.size * sizeof *block.values;
+    float *expected = malloc(size);
+    gn_match match;
+    assert_ok(f.ctx, gn_network_initialize(f.ctx, f.network, 12));
+    assert_ok(f.ctx, gn_network_load(f.ctx, f.network, path, &match));
+    memcpy(expected, block.values, size);
+    assert_ok(f.ctx, gn_network_initialize(f.ctx, f.network, 13));
+    assert_true(memcmp(expected, block.values, size) != 0);
+    assert_ok(f.ctx, gn_network_start(f.ctx, f.network, path, 12, &match));
+    assert_true(match.head_replaced);
+    assert_memory_equal(expected, block.values, size);
+    free(expected);
+    close_fixture(&f);
+    test_remove_directory(directory);
+}
+
 static void test_initial_weights(void **state)
 {
     (void)state;
@@ -399,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_head_runs_again_on_edited_features),
         cmocka_unit_test(test_files_round_trip),
         cmocka_unit_test(test_a_file_fills_every_copy),
+        cmocka_unit_test(test_a_start_from_a_file),
         cmocka_unit_test(test_initial_weights),
         cmocka_unit_test(test_impossible_networks_are_refused),
     };
