@@ -186,19 +186,19 @@ gerne_status gn_dense_forward(gn_compiler *c, const gn_node *node)
     const gn_description *image;
     gn_operands operands;
     int x = c->values[node->inputs[0]].tensor, rows, result_rows;
-    const view view = view_of(c->program->graph, node, gn_description_of(c, x));
+    const view shape = view_of(c->program->graph, node, gn_description_of(c, x));
     v->extra[SOURCE] = x;
-    GN_TRY(describe(c, &view, &operands));
-    GN_TRY(matrix_tensor(c, node, &view, operands.weights, &v->extra[MATRIX]));
+    GN_TRY(describe(c, &shape, &operands));
+    GN_TRY(matrix_tensor(c, node, &shape, operands.weights, &v->extra[MATRIX]));
     GN_TRY(gn_make_inner_product(&c->maker, GN_FORWARD, NULL, &operands, false, &v->forward));
-    GN_TRY(describe_image(c, node, view.block, &image));
+    GN_TRY(describe_image(c, node, shape.block, &image));
     GN_TRY(gn_new_tensor(c, image, &v->tensor));
     GN_TRY(gn_alias_tensor(c, x, operands.source, &rows));
     GN_TRY(gn_alias_tensor(c, v->tensor, operands.result, &result_rows));
     return gn_emit(c, &v->forward, (int[]){rows, v->extra[MATRIX], result_rows}, 3);
 }
 
-static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, const view *view,
+static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, const view *shape,
                                     const gn_operands *operands, int dy)
 {
     const gn_compiled_value *v = &c->values[node->value];
@@ -207,11 +207,11 @@ static gerne_status weight_gradient(gn_compiler *c, const gn_node *node, const v
     GN_TRY(gn_make_inner_product(&c->maker, GN_WEIGHT_GRADIENT, &v->forward, operands, false,
                                  &kernel));
     GN_TRY(gn_alias_tensor(c, v->extra[SOURCE], operands->source, &rows));
-    if (is_stored(view)) {
+    if (is_stored(shape)) {
         const gn_gradient_output output = {.which = 0,
                                            .description = operands->weights,
                                            .joined = operands->weights,
-                                           .at = tap_at(view, 0, 0)};
+                                           .at = tap_at(shape, 0, 0)};
         return gn_emit_gradients(c, &kernel, node, (int[]){rows, dy}, 2, &output, 1);
     }
     GN_TRY(gn_new_tensor(c, operands->weights, &matrix));
@@ -237,15 +237,15 @@ static gerne_status input_gradient(gn_compiler *c, const gn_node *node, const gn
 gerne_status gn_dense_backward(gn_compiler *c, const gn_node *node)
 {
     const gn_compiled_value *v = &c->values[node->value];
-    const view view = view_of(c->program->graph, node, gn_description_of(c, v->extra[SOURCE]));
+    const view shape = view_of(c->program->graph, node, gn_description_of(c, v->extra[SOURCE]));
     gn_operands operands;
     int dy;
-    GN_TRY(describe(c, &view, &operands));
+    GN_TRY(describe(c, &shape, &operands));
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     GN_TRY(gn_in_layout(c, dy, gn_description_of(c, v->tensor), &dy));
     GN_TRY(gn_alias_tensor(c, dy, operands.result, &dy));
     if (gn_parameter_trains(c, node, 0))
-        GN_TRY(weight_gradient(c, node, &view, &operands, dy));
+        GN_TRY(weight_gradient(c, node, &shape, &operands, dy));
     return gn_wants_gradient(c, node->inputs[0]) ? input_gradient(c, node, &operands, dy)
                                                  : GERNE_OK;
 }
