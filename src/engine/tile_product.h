@@ -2,8 +2,8 @@
  *
  * Tiles multiply bfloat16 and add in fp32, sixteen times as many numbers a cycle as vectors of
  * fp32. A number of fp32 is the exact sum of three of bfloat16, of 8 bits each. Of the nine
- * products of the parts of two numbers the six largest are added; what the others would add is
- * less than fp32's own rounding. The result is as precise as a product in fp32.
+ * products of the parts of two numbers the six largest are added; what the others would add is, on
+ * average, 2^-24 of the product, as much as fp32's rounding. Sums are as precise as in fp32.
  *
  * Every number of the result is one sum in one order, whatever the number of threads. */
 #ifndef GN_ENGINE_TILE_PRODUCT_H
