@@ -24,7 +24,8 @@ typedef struct gn_soft {
  * to 1 within 1e-4, or a class has no samples. */
 GERNE_CHECKED gerne_status gn_soft_shares(gerne_ctx *ctx, const gn_soft *soft, double *alpha);
 
-/* rho[n] from these shares. target as in line.h; NULL: 1 over the attributes that the class has. */
+/* rho[n] from these shares. target [classes * attributes]; NULL: 1 over the attributes that the
+ * class has. */
 void gn_soft_ratios(const gn_soft *soft, const double *alpha, const double *target, double *rho);
 
 /* Up to which s no sample of the class has a negative weight; infinite when all have rho = 1.

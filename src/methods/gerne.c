@@ -21,6 +21,7 @@ typedef struct gerne_options {
     double c, beta;
     bool share_majority, beyond_bounds;
     int rounding;
+    const char *target;
     gn_adapt_options adapt;
 } gerne_options;
 
@@ -44,6 +45,7 @@ static const gn_option options[] = {
      .help = "let the two batches share samples: same mean, lower variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
      .help = "samples per group in a batch: exact on average, or rounded"},
+    GN_TARGET_OPTION(gerne_options),
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
      .help = "allow a beta outside its bounds, with a warning"},
     {"adapt", GN_CHOICE, OPTION(adapt.rule), .fallback = "none", .choices = GN_ADAPT_CHOICES,
@@ -102,13 +104,16 @@ static gerne_status check_groups(gn_run *run, const gerne_groups *groups)
 
 static gerne_status check(gn_run *run)
 {
-    const gerne_groups *groups = gn_extrapolation_groups(run);
+    const gerne_options *given = run->options;
+    gerne_groups *groups = gn_extrapolation_groups(run);
+    GN_TRY(gn_extrapolation_target(run, groups, given->target));
     return groups ? check_groups(run, groups) : GERNE_OK;
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 {
     const gerne_options *given = run->options;
+    GN_TRY(gn_extrapolation_target(run, gn_extrapolation_groups(run), given->target));
     return gn_extrapolation_limits(run, given->c, given->beyond_bounds, steps, out);
 }
 
@@ -118,6 +123,7 @@ static gerne_status start(gn_run *run)
     gerne_state *state = run->state;
     double beta = beta_of(run);
     run->automatic_value = beta;
+    GN_TRY(gn_extrapolation_target(run, run->groups, given->target));
     if (run->estimator && !run->sizes_checked)
         GN_TRY(check_groups(run, run->groups));
     GN_TRY(gn_adapt_start(run, &state->adapt, &given->adapt, given->c, gn_s_of(given->c, beta)));
@@ -205,6 +211,10 @@ static const char description[] =
     "With unknown attributes the groups come from an estimator, by default biased (algorithm 2 of "
     "the paper), and beta may exceed its bound until the largest group has weight -0.25. With "
     "estimator none every class is one group, and beta changes only the variance.\n\n"
+    "target sets other shares q of the groups than 1/A to move to, in both batches and in the "
+    "bounds: marginal is the mix of attributes that all classes have together, so that the "
+    "attribute says nothing of the class but keeps its frequency; a list gives the shares "
+    "themselves.\n\n"
     "beta is auto unless it is given: 1/c - 1, which balances the groups whatever c is. adapt "
     "names a rule that moves s while training, from the s of beta on, between adapt_min and "
     "adapt_max; s_by_class gives every class an s of its own, where one class could go further "

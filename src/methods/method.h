@@ -130,8 +130,8 @@ typedef struct gn_run {
     const int32_t *y, *a;  /* [n]; a is 0 everywhere when attributes are unknown */
     const int32_t *true_a; /* [n], or NULL when the data has no attributes; for reports */
     uint32_t true_attributes;
-    const gerne_groups *groups;    /* of y and a */
-    const gerne_groups *expected;  /* in check: sizes of the groups that the estimator will find;
+    gerne_groups *groups;          /* of y and a; check, limits and start may set their target */
+    gerne_groups *expected;        /* in check: sizes of the groups that the estimator will find;
                                       NULL when attributes are known or it cannot tell */
     bool sizes_checked;            /* check has seen expected */
     bool known;                    /* method.attributes */
