@@ -35,4 +35,10 @@ double gn_soft_bound(const gn_soft *soft, const double *rho, uint32_t y, size_t 
 /* Fills weights[n]; s is that of each class. */
 void gn_soft_weights(const gn_soft *soft, const double *rho, const double *s, float *weights);
 
+/* The same for samples that are drawn by a law of hard groups, with attribute a[i] in {0, ...} and
+ * the shares drawn[classes * attributes], instead of uniformly from their class: weights are times
+ * alpha / drawn, so that the law of the loss stays and the samples that matter are seen often. */
+void gn_soft_redraw(const gerne_groups *groups, const int32_t *y, const int32_t *a, size_t n,
+                    const double *drawn, float *weights);
+
 #endif

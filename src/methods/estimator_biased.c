@@ -51,6 +51,12 @@ static gerne_status expect(const gn_run *run, char *at, size_t size, gerne_group
     return gn_hardest_expect(run, &given->hardest, at, size, out);
 }
 
+static bool gives_membership(const gn_run *run)
+{
+    const biased_options *given = run->options;
+    return gn_hardest_membership(&given->hardest);
+}
+
 static gerne_status start(gn_run *run)
 {
     biased_state *state = run->state;
@@ -134,6 +140,7 @@ const gn_method gn_estimator_biased = {
     .step = step,
     .finish = finish,
     .attributes_found = gn_finds_two,
+    .gives_membership = gives_membership,
     .expect = expect,
     .groups = groups,
 };

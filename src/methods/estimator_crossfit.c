@@ -55,6 +55,12 @@ static gerne_status leave_out(gn_run *run, float **kept)
     return GERNE_OK;
 }
 
+static bool gives_membership(const gn_run *run)
+{
+    (void)run;
+    return true;
+}
+
 static gerne_status start(gn_run *run)
 {
     crossfit_state *state = run->state;
@@ -137,5 +143,6 @@ const gn_method gn_estimator_crossfit = {
     .step = step,
     .finish = finish,
     .attributes_found = gn_finds_two,
+    .gives_membership = gives_membership,
     .groups = groups,
 };

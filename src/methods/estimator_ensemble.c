@@ -79,6 +79,12 @@ static gerne_status choose(gn_run *run, const float *votes, float *chosen)
     return GERNE_OK;
 }
 
+static bool gives_membership(const gn_run *run)
+{
+    const ensemble_options *given = run->options;
+    return gn_hardest_membership(&given->hardest);
+}
+
 static gerne_status start(gn_run *run)
 {
     ensemble_state *state = run->state;
@@ -139,7 +145,8 @@ static const char description[] =
     "    sure:  p_i[y_i] > 0.99\n"
     "    hard:  the lower mode of the log-odds of p_i[y_i], or the fraction t\n\n"
     "estimator_epochs is the length of each of the six models and estimator_lr their learning rate "
-    "relative to train.lr; t and what is logged are those of estimator biased, but auto is the "
+    "relative to train.lr; t, t_rounding and what is logged are those of estimator biased, but "
+    "auto is the "
     "default here. It assumes that samples which follow the shortcut are learnt first. Use it "
     "where the biased model of algorithm 2 learns the minority, too. A class without a sample that "
     "the models are sure of ends the run with an error that names it. select.metric bias_wga and "
@@ -162,6 +169,7 @@ const gn_method gn_estimator_ensemble = {
     .step = step,
     .finish = finish,
     .attributes_found = gn_finds_two,
+    .gives_membership = gives_membership,
     .expect = expect,
     .groups = groups,
 };

@@ -43,11 +43,20 @@ gerne_status gn_hardest_expect(const gn_run *run, const gn_hardest_options *give
     return gn_pseudo_counts(run->ctx, run->groups, given->t, given->rounding == 1, out);
 }
 
-static gerne_status regroup(gn_run *run, const int32_t *a)
+bool gn_hardest_membership(const gn_hardest_options *given)
+{
+    return isnan(given->t);
+}
+
+static gerne_status regroup(gn_run *run, const int32_t *a, const float *membership)
 {
     static const char *const names[GN_TWO_ATTRIBUTES] = {"hard", "easy"};
     static const bool minority[GN_TWO_ATTRIBUTES] = {true, false};
-    return gn_run_regroup(run, &(gn_grouping){a, GN_TWO_ATTRIBUTES, names, minority});
+    return gn_run_regroup(run, &(gn_grouping){.a = a,
+                                              .attributes = GN_TWO_ATTRIBUTES,
+                                              .names = names,
+                                              .minority = minority,
+                                              .membership = membership});
 }
 
 /* Says what was found in every class, and its share and expected precision over all. */
@@ -75,22 +84,40 @@ static void report_found(gn_run *run, const gn_hard *hard)
     run->pseudo.expected_precision = judged ? right / (double)judged : (double)NAN;
 }
 
+/* How much a sample is hard: the posterior of the lower mode below the mean of the higher one, and
+ * what it is taken for where no mode decides. */
+static void fill_membership(const gn_run *run, const gn_hard *hard, const float *scores,
+                            const int32_t *a, float *membership)
+{
+    for (size_t i = 0; i < run->n; i++) {
+        const gn_hard *own = &hard[run->y[i]];
+        double score = (double)scores[i], degree = a[i] == 0;
+        if (own->from == GN_HARD_CLEAR || own->from == GN_HARD_UNCLEAR)
+            degree = score < own->fit.high_mean ? gn_modes_low(&own->fit, score) : 0;
+        membership[i * GN_TWO_ATTRIBUTES] = (float)degree;
+        membership[i * GN_TWO_ATTRIBUTES + 1] = (float)(1 - degree);
+    }
+}
+
 gerne_status gn_modes_groups(gn_run *run, const float *scores)
 {
     gerne_pseudo *pseudo;
     gn_hard *hard;
     int32_t *a;
+    float *membership;
     GN_TRY(gn_run_alloc(run, run->n, sizeof *a, &a));
+    GN_TRY(gn_run_alloc(run, run->n * GN_TWO_ATTRIBUTES, sizeof *membership, &membership));
     GN_TRY(gn_run_alloc(run, run->classes, sizeof *hard, &hard));
     GN_TRY(gerne_pseudo_new(run->ctx, run->y, scores, run->n, run->classes, &pseudo));
     gerne_status status = gn_hard_find(run->ctx, pseudo, scores, hard);
     if (status == GERNE_OK) {
         gn_hard_assign(pseudo, hard, a);
+        fill_membership(run, hard, scores, a, membership);
         report_found(run, hard);
     }
     gerne_pseudo_close(pseudo);
     GN_TRY(status);
-    return regroup(run, a);
+    return regroup(run, a, membership);
 }
 
 gerne_status gn_hardest_groups(gn_run *run, const gn_hardest_options *given,
@@ -106,5 +133,5 @@ gerne_status gn_hardest_groups(gn_run *run, const gn_hardest_options *given,
     gerne_pseudo_close(pseudo);
     run->pseudo.t = given->t;
     GN_TRY(status);
-    return regroup(run, a);
+    return regroup(run, a, NULL);
 }

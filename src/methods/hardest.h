@@ -41,10 +41,13 @@ GERNE_CHECKED gerne_status gn_score_training(gn_run *run, int i, const gn_scores
 GERNE_CHECKED gerne_status gn_hardest_expect(const gn_run *run, const gn_hardest_options *given,
                                              char *at, size_t size, gerne_groups **out);
 
+/* The hook gives_membership: with t auto the two modes say how much. */
+bool gn_hardest_membership(const gn_hardest_options *given);
+
 /* The hook groups: by t, or, with t auto, by the two modes of the log-odds. */
 GERNE_CHECKED gerne_status gn_hardest_groups(gn_run *run, const gn_hardest_options *given,
                                              const gn_scores *scores);
-/* By the two modes of any scores [n]. */
+/* By the two modes of any scores [n]; the run gets the posteriors as membership, too. */
 GERNE_CHECKED gerne_status gn_modes_groups(gn_run *run, const float *scores);
 
 #endif

@@ -215,6 +215,19 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
     return GERNE_OK;
 }
 
+static gerne_status keep_membership(gn_run *run, const gn_grouping *grouping)
+{
+    size_t count = run->n * grouping->attributes;
+    float *copy;
+    run->membership = NULL;
+    if (!grouping->membership)
+        return GERNE_OK;
+    GN_TRY(gn_arena_alloc(run->ctx, trainer_of(run)->arena, count, sizeof *copy, &copy));
+    memcpy(copy, grouping->membership, count * sizeof *copy);
+    run->membership = copy;
+    return GERNE_OK;
+}
+
 gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
 {
     gn_trainer *t = trainer_of(run);
@@ -229,6 +242,7 @@ gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
     run->groups = groups;
     run->attributes = grouping->attributes;
     GN_TRY(status);
+    GN_TRY(keep_membership(run, grouping));
     GN_TRY(check_grouping(run, groups));
     return judge_grouping(run, grouping, groups);
 }

@@ -325,6 +325,38 @@ static void test_soft_becomes_hard(void **state)
     gerne_ctx_close(ctx);
 }
 
+/* Drawn by hard groups, at whatever c, a sample counts what the soft law says: the share of its
+ * group over its size, times its weight, is weight / class size of a uniform draw. */
+static void test_soft_by_other_draws(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_stream stream = gn_stream_at(6, GN_RNG_TEST, 0, 0);
+    static soft_case t;
+    static const double s[] = {1.2, 0.7};
+    double alpha[6], rho[SOFT_N], drawn[6], mean[2] = {0};
+    float plain[SOFT_N], redrawn[SOFT_N];
+    gerne_groups *groups;
+    fill_soft(&t, &stream, false);
+    assert_ok(ctx, gerne_groups_from_labels(ctx, t.y, t.a, SOFT_N, 2, 3, &groups));
+    assert_ok(ctx, gn_soft_shares(ctx, &t.soft, alpha));
+    gn_soft_ratios(&t.soft, alpha, NULL, rho);
+    gn_soft_weights(&t.soft, rho, s, plain);
+    gn_soft_weights(&t.soft, rho, s, redrawn);
+    assert_ok(ctx, gerne_law_fill(ctx, groups, GERNE_LAW_LESS_BIASED, 0.8, 0, drawn));
+    gn_soft_redraw(groups, t.y, t.a, SOFT_N, drawn, redrawn);
+    for (size_t i = 0; i < SOFT_N; i++) {
+        uint32_t y = (uint32_t)t.y[i], a = (uint32_t)t.a[i];
+        double chance = drawn[y * 3 + a] / (double)gerne_groups_count(groups, y, a);
+        assert_near(chance * (double)redrawn[i], (double)plain[i] / (SOFT_N / 2.0), 1e-7);
+        mean[y] += chance * (double)redrawn[i];
+    }
+    assert_near(mean[0], 1, 1e-5);
+    assert_near(mean[1], 1, 1e-5);
+    gerne_groups_close(groups);
+    gerne_ctx_close(ctx);
+}
+
 static void test_bad_memberships(void **state)
 {
     (void)state;
@@ -346,10 +378,11 @@ static void test_bad_memberships(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_lines),      cmocka_unit_test(test_known_cases),
-        cmocka_unit_test(test_bounds_by_class),   cmocka_unit_test(test_marginal_target),
-        cmocka_unit_test(test_bad_targets),       cmocka_unit_test(test_soft),
-        cmocka_unit_test(test_soft_becomes_hard), cmocka_unit_test(test_bad_memberships),
+        cmocka_unit_test(test_random_lines),        cmocka_unit_test(test_known_cases),
+        cmocka_unit_test(test_bounds_by_class),     cmocka_unit_test(test_marginal_target),
+        cmocka_unit_test(test_bad_targets),         cmocka_unit_test(test_soft),
+        cmocka_unit_test(test_soft_becomes_hard),   cmocka_unit_test(test_bad_memberships),
+        cmocka_unit_test(test_soft_by_other_draws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
