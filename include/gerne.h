@@ -130,6 +130,14 @@ GERNE_API GERNE_CHECKED gerne_status gerne_groups_set_names(gerne_ctx *ctx, gern
  * formulas). Set it before creating a sampler. */
 GERNE_API void gerne_groups_keep_empty(gerne_groups *groups, bool keep);
 
+/* Other shares of the groups of a class than equal ones to balance towards, in laws, bounds and
+ * samplers: "uniform" (the default), "marginal" (in every class the mix of attributes that all
+ * classes have together, so that the attribute says nothing of the class), or shares of the
+ * attributes, "0.7,0.3", of each class if they differ, "0.7,0.3;0.5,0.5". Shares of a class add up
+ * to 1, and are 0 for empty groups. Set it before creating a sampler. */
+GERNE_API GERNE_CHECKED gerne_status gerne_groups_set_target(gerne_ctx *ctx, gerne_groups *groups,
+                                                             const char *target);
+
 GERNE_API uint32_t gerne_groups_classes(const gerne_groups *groups);
 GERNE_API uint32_t gerne_groups_attributes(const gerne_groups *groups);
 GERNE_API uint64_t gerne_groups_total(const gerne_groups *groups);

@@ -56,6 +56,9 @@ static void from_counts(void)
     gerne_free(text);
     check(gerne_beta_target(ctx, 0.05, 0.9, 0.1, c, 0.5, &target));
     printf("a pseudo-group of 5 %% that holds 90 %% of the attribute: beta %g\n", target);
+    check(gerne_groups_set_target(ctx, groups, "marginal"));
+    check(gerne_law_fill(ctx, groups, GERNE_LAW_LESS_BIASED, 1, 0, p));
+    printf("every class with the places of all birds: shares %g %g\n", p[0], p[1]);
     gerne_groups_close(groups);
 }
 

@@ -112,6 +112,7 @@ PROTOTYPES: Dict[str, Tuple[Optional[type], Tuple[type, ...]]] = {
     "groups_close": (None, (_HANDLE,)),
     "groups_set_names": (_STATUS, (_HANDLE, _HANDLE, c_void_p, c_void_p)),
     "groups_keep_empty": (None, (_HANDLE, c_bool)),
+    "groups_set_target": (_STATUS, (_HANDLE, _HANDLE, c_char_p)),
     "groups_classes": (c_uint32, (_HANDLE,)),
     "groups_attributes": (c_uint32, (_HANDLE,)),
     "groups_total": (c_uint64, (_HANDLE,)),

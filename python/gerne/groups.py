@@ -15,6 +15,14 @@ from .errors import UsageError
 __all__ = ["Groups", "bounds", "audit"]
 
 
+def _target_text(target: Any) -> bytes:
+    """As the key method.target is typed."""
+    if isinstance(target, str):
+        return target.encode()
+    rows = np.atleast_2d(np.asarray(target, dtype=np.float64))
+    return ";".join(",".join(repr(float(share)) for share in row) for row in rows).encode()
+
+
 class Groups(Handle):
     """The samples of class y with attribute a, for every y and a.
 
@@ -27,12 +35,21 @@ class Groups(Handle):
            [0, 1]])
     >>> groups.class_names, groups.attribute_names
     (['cat', 'dog'], ['day', 'night'])
+
+    target says what counts as balance in bounds and samplers: "uniform", equal groups of a class;
+    "marginal", in every class the attributes of all classes together; or shares, [attributes] or
+    [classes][attributes].
+
+    >>> skewed = gerne.Groups.from_counts([[90, 10], [30, 70]], target="marginal")
+    >>> [round(share, 3) for share in gerne.bounds(skewed, c=1)["p_lb"][0]]
+    [0.6, 0.4]
     """
 
     _kind = "Groups"
     _closer = "groups_close"
 
-    def __init__(self, y: Any, a: Any = None, *, keep_empty: bool = False) -> None:
+    def __init__(self, y: Any, a: Any = None, *, keep_empty: bool = False,
+                 target: Any = "uniform") -> None:
         classes = Labels(y, "y")
         attributes = Labels(a, "a") if a is not None else None
         same_length(len(classes), attributes, "a")
@@ -40,10 +57,12 @@ class Groups(Handle):
             "groups_from_labels", address(classes.codes),
             address(attributes.codes) if attributes else None, len(classes), classes.count,
             attributes.count if attributes else 1))
-        self._name(classes.names, attributes.names if attributes else ["all"], keep_empty)
+        self._name(classes.names, attributes.names if attributes else ["all"], keep_empty,
+                   target)
 
     @classmethod
-    def from_counts(cls, counts: Any, *, keep_empty: bool = False) -> "Groups":
+    def from_counts(cls, counts: Any, *, keep_empty: bool = False,
+                    target: Any = "uniform") -> "Groups":
         """From a table of counts [classes][attributes]: enough for bounds and audits, not for
         drawing samples.
 
@@ -55,7 +74,7 @@ class Groups(Handle):
         groups = cls.__new__(cls)
         Handle.__init__(groups, call_handle("groups_from_counts", address(table), *table.shape))
         groups._name([str(k) for k in range(table.shape[0])],
-                     [str(k) for k in range(table.shape[1])], keep_empty)
+                     [str(k) for k in range(table.shape[1])], keep_empty, target)
         return groups
 
     @classmethod
@@ -66,7 +85,8 @@ class Groups(Handle):
         groups.class_names, groups.attribute_names = class_names, attribute_names
         return groups
 
-    def _name(self, class_names: List[str], attribute_names: List[str], keep_empty: bool) -> None:
+    def _name(self, class_names: List[str], attribute_names: List[str], keep_empty: bool,
+              target: Any) -> None:
         self.class_names, self.attribute_names = class_names, attribute_names
         ctx = context()
         with self.used() as pointer:
@@ -74,6 +94,7 @@ class Groups(Handle):
                 ctx.pointer, pointer, text_array(class_names, "class"),
                 text_array(attribute_names, "attribute")))
             ctx.library.groups_keep_empty(pointer, bool(keep_empty))
+            ctx.check(ctx.library.groups_set_target(ctx.pointer, pointer, _target_text(target)))
 
     def _table(self, function: str, dtype: Any) -> np.ndarray:
         cell = getattr(library(), function)

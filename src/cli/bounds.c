@@ -8,7 +8,7 @@
 #include "debias/line.h"
 
 typedef struct bounds_options {
-    const char *counts;
+    const char *counts, *target;
     double c, beta;
     bool keep_empty;
 } bounds_options;
@@ -21,6 +21,9 @@ static const gn_option table[] = {
      .help = "how far the less biased batch moves from the data to balanced groups"},
     {"beta", GN_REAL, offsetof(bounds_options, beta), .min = -1e6, .max = 1e6,
      .help = "extrapolation factor whose effect is shown"},
+    {"target", GN_TEXT, offsetof(bounds_options, target), .fallback = "uniform",
+     .help = "what counts as balance in a class: uniform, equal groups; marginal, the attributes "
+             "of all classes together; or shares, 0.7,0.3, of each class 0.7,0.3;0.5,0.5"},
     {"keep-empty", GN_BOOL, offsetof(bounds_options, keep_empty), .fallback = "false",
      .help = "count empty groups in the formulas, exactly as in the paper"},
 };
@@ -50,7 +53,7 @@ static gerne_status print_classes(gn_cli *cli, const gerne_groups *groups, doubl
     enum { SHOWN = 8 };
     uint32_t classes = gerne_groups_classes(groups), shown = 0;
     for (uint32_t y = 0; y < classes && shown < SHOWN; y++) {
-        gn_s_bounds own = gn_s_bounds_of_class(groups, NULL, y);
+        gn_s_bounds own = gn_s_bounds_of_class(groups, y);
         if (own.upper <= tightest * (1 + 1e-6))
             continue;
         GN_TRY(
@@ -78,9 +81,12 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
     if (!b->binds)
         return gn_text_add(
             cli->ctx, out,
-            "\nEvery class is balanced over the groups that have samples: c and beta "
-            "change nothing,\n"
-            "so no bound exists.\n");
+            groups->target
+                ? "\nEvery class has the shares of the target: c and beta change nothing,\n"
+                  "so no bound exists.\n"
+                : "\nEvery class is balanced over the groups that have samples: c and beta "
+                  "change nothing,\n"
+                  "so no bound exists.\n");
     double alpha = gerne_groups_alpha(groups, b->y, b->a);
     GN_TRY(gn_text_add(
         cli->ctx, out,
@@ -89,14 +95,16 @@ static gerne_status print_range(gn_cli *cli, const gerne_groups *groups, const g
         "        beta         s\n"
         "  %10.6f  %8.6f  no debiasing: the groups of the data, classes balanced\n"
         "  %10.6f  %8.6f  the less biased batch alone\n"
-        "  %10.6f  %8.6f  balance: all groups of a class have the same weight (1/c - 1)\n"
+        "  %10.6f  %8.6f  %s (1/c - 1)\n"
         "  %10.6f  %8.6f  the maximum: group y=%u, a=%u, %.2f %% of its class, has weight 0;\n"
         "                        beyond it training would increase that group's loss without "
         "bound\n"
         "Below -1, down to %.6f, training would be more biased than the data.\n"
         "A smaller c allows a larger beta: c (beta + 1) may be at most %.6f.\n",
-        given->c, -1.0, 0.0, 0.0, given->c, b->beta_balanced, 1.0, b->beta_max,
-        gn_s_of(given->c, b->beta_max), b->y, b->a, 100 * alpha, b->lower,
+        given->c, -1.0, 0.0, 0.0, given->c, b->beta_balanced, 1.0,
+        groups->target ? "balance: the groups of a class have the shares of the target"
+                       : "balance: all groups of a class have the same weight",
+        b->beta_max, gn_s_of(given->c, b->beta_max), b->y, b->a, 100 * alpha, b->lower,
         gn_s_of(given->c, b->beta_max)));
     return print_classes(cli, groups, gn_s_of(given->c, b->beta_max));
 }
@@ -147,6 +155,7 @@ static gerne_status print(gn_cli *cli, gerne_groups *groups)
     const bounds_options *given = cli->options;
     gerne_groups_keep_empty(groups, given->keep_empty);
     gn_groups_warn_empty(cli->ctx, groups);
+    GN_TRY(gerne_groups_set_target(cli->ctx, groups, given->target));
     bool with_beta = gn_config_origin(cli->config, "beta") != GN_UNSET;
     if (!cli->json)
         return print_text(cli, groups, with_beta);

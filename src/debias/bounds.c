@@ -30,7 +30,7 @@ static double share(const gerne_groups *groups, uint32_t y, uint32_t a, double s
     if (alpha == 0 && !groups->keep_empty)
         return 0;
     /* Written so that a full step lands on the balanced share exactly. */
-    return (1 - step) * alpha + step / gn_groups_divisor(groups, y);
+    return (1 - step) * alpha + gn_target_part(groups, y, a, step);
 }
 
 gerne_status gerne_law_fill(gerne_ctx *ctx, const gerne_groups *groups, gerne_law law, double c,
@@ -62,7 +62,7 @@ gerne_status gerne_bounds_of(gerne_ctx *ctx, const gerne_groups *groups, double 
     for (uint32_t y = 0; y < groups->classes; y++)
         for (uint32_t a = 0; a < groups->attributes; a++) {
             double at_zero, at_one;
-            if (!gn_group_ends(groups, NULL, y, a, &at_zero, &at_one))
+            if (!gn_group_ends(groups, y, a, &at_zero, &at_one))
                 continue;
             out->lower = fmax(out->lower, fmin(at_zero, at_one) / c - 1);
             out->upper = fmin(out->upper, fmax(at_zero, at_one) / c - 1);
@@ -85,7 +85,7 @@ double gn_pseudo_cap(const gerne_groups *groups, double c)
     for (uint32_t y = 0; y < groups->classes; y++)
         for (uint32_t a = 0; a < groups->attributes; a++) {
             double alpha = gerne_groups_alpha(groups, y, a);
-            double excess = alpha - 1.0 / gn_groups_divisor(groups, y);
+            double excess = alpha - gn_target_part(groups, y, a, 1);
             if (excess > 0)
                 cap = fmin(cap, (alpha - PSEUDO_SHARE) / (c * excess) - 1);
         }

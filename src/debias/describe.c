@@ -28,7 +28,7 @@ static json_t *s_max_json(const gerne_groups *groups)
 {
     json_t *list = json_array();
     for (uint32_t y = 0; y < groups->classes; y++)
-        json_array_append_new(list, gn_json_number(gn_s_bounds_of_class(groups, NULL, y).upper));
+        json_array_append_new(list, gn_json_number(gn_s_bounds_of_class(groups, y).upper));
     return list;
 }
 
@@ -55,7 +55,7 @@ static gerne_status fill_bounds(gerne_ctx *ctx, const gerne_groups *groups, doub
            gn_json_put(object, "beta_min", json_integer(-1)) &&
            gn_json_put(object, "beta_max", gn_json_number(bounds.beta_max)) &&
            gn_json_put(object, "beta_balanced", gn_json_number(bounds.beta_balanced)) &&
-           gn_json_put(object, "s_max", gn_json_number(gn_s_bounds_of(groups, NULL).upper)) &&
+           gn_json_put(object, "s_max", gn_json_number(gn_s_bounds_of(groups).upper)) &&
            gn_json_put(object, "s_max_by_class", s_max_json(groups)) &&
            gn_json_put(object, "binding", binding);
     return good ? GERNE_OK : gn_fail(ctx, GERNE_ENOMEM, "no memory for JSON");

@@ -45,6 +45,7 @@ void gerne_groups_close(gerne_groups *groups)
     gn_free(groups->counts);
     gn_free(groups->class_counts);
     gn_free(groups->present);
+    gn_free(groups->target);
     gn_free(groups->starts);
     gn_free(groups->members);
     gn_free(groups);

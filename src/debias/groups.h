@@ -15,6 +15,7 @@ struct gerne_groups {
     uint64_t *counts;       /* [classes * attributes] */
     uint64_t *class_counts; /* [classes] */
     uint32_t *present;      /* [classes]: groups that are not empty */
+    double *target; /* [classes * attributes]: shares that count as balance; NULL: equal ones */
     /* Samples sorted by group, then index: those of group g are members[starts[g]..starts[g+1]).
      * Both are NULL in a table made from counts. */
     uint64_t *starts;
@@ -35,10 +36,26 @@ static inline uint32_t gn_groups_divisor(const gerne_groups *groups, uint32_t y)
     return groups->keep_empty ? groups->attributes : groups->present[y];
 }
 
+/* x times the share of a group where its class is balanced. */
+static inline double gn_target_part(const gerne_groups *groups, uint32_t y, uint32_t a, double x)
+{
+    return groups->target ? x * groups->target[gn_group_id(groups, y, a)]
+                          : x / gn_groups_divisor(groups, y);
+}
+
 /* Whether a group is a minority of its class: its share alpha is below 1/A. */
 static inline bool gn_is_minority(uint64_t count, uint64_t class_count, uint32_t attributes)
 {
     return (unsigned __int128)count * attributes < class_count;
+}
+
+/* Whether a group has less than its share of a balanced class. */
+static inline bool gn_is_small(const gerne_groups *groups, uint32_t y, uint32_t a)
+{
+    if (groups->target)
+        return gerne_groups_alpha(groups, y, a) < groups->target[gn_group_id(groups, y, a)];
+    return gn_is_minority(gerne_groups_count(groups, y, a), groups->class_counts[y],
+                          gn_groups_divisor(groups, y));
 }
 
 /* The name of the one attribute that all samples have where attributes are unknown. */

@@ -4,9 +4,9 @@
 
 #include "debias/groups.h"
 
-static double target_of(const gerne_groups *groups, const double *target, uint32_t y, uint32_t a)
+static double target_of(const gerne_groups *groups, uint32_t y, uint32_t a)
 {
-    return target ? target[gn_group_id(groups, y, a)] : 1.0 / gn_groups_divisor(groups, y);
+    return gn_target_part(groups, y, a, 1);
 }
 
 /* An empty group has no place in the class unless the paper is taken to the letter. */
@@ -29,15 +29,15 @@ static bool balanced_ends(const gerne_groups *groups, uint32_t y, uint32_t a, do
     return true;
 }
 
-bool gn_group_ends(const gerne_groups *groups, const double *target, uint32_t y, uint32_t a,
-                   double *at_zero, double *at_one)
+bool gn_group_ends(const gerne_groups *groups, uint32_t y, uint32_t a, double *at_zero,
+                   double *at_one)
 {
     if (is_absent(groups, y, a))
         return false;
-    if (!target)
+    if (!groups->target)
         return balanced_ends(groups, y, a, at_zero, at_one);
     double alpha = gerne_groups_alpha(groups, y, a);
-    double excess = alpha - target[gn_group_id(groups, y, a)];
+    double excess = alpha - groups->target[gn_group_id(groups, y, a)];
     if (fabs(excess) <= 1e-12)
         return false;
     *at_zero = alpha / excess;
@@ -45,12 +45,12 @@ bool gn_group_ends(const gerne_groups *groups, const double *target, uint32_t y,
     return true;
 }
 
-gn_s_bounds gn_s_bounds_of_class(const gerne_groups *groups, const double *target, uint32_t y)
+gn_s_bounds gn_s_bounds_of_class(const gerne_groups *groups, uint32_t y)
 {
     gn_s_bounds out = {.lower = -INFINITY, .upper = INFINITY, .y = y};
     for (uint32_t a = 0; a < groups->attributes; a++) {
         double at_zero, at_one;
-        if (!gn_group_ends(groups, target, y, a, &at_zero, &at_one))
+        if (!gn_group_ends(groups, y, a, &at_zero, &at_one))
             continue;
         /* A share above its target falls to 0, and then none can exceed 1: they add up to 1. */
         if (at_zero > at_one && at_zero < out.upper) {
@@ -63,11 +63,11 @@ gn_s_bounds gn_s_bounds_of_class(const gerne_groups *groups, const double *targe
     return out;
 }
 
-gn_s_bounds gn_s_bounds_of(const gerne_groups *groups, const double *target)
+gn_s_bounds gn_s_bounds_of(const gerne_groups *groups)
 {
     gn_s_bounds out = {.lower = -INFINITY, .upper = INFINITY};
     for (uint32_t y = 0; y < groups->classes; y++) {
-        gn_s_bounds own = gn_s_bounds_of_class(groups, target, y);
+        gn_s_bounds own = gn_s_bounds_of_class(groups, y);
         double lower = fmax(out.lower, own.lower);
         if (own.upper < out.upper)
             out = own;
@@ -101,20 +101,19 @@ gerne_status gn_check_target(gerne_ctx *ctx, const gerne_groups *groups, const d
     return GERNE_OK;
 }
 
-void gn_line_fill(const gerne_groups *groups, const double *target, const double *s, double *p)
+void gn_line_fill(const gerne_groups *groups, const double *s, double *p)
 {
     for (uint32_t y = 0; y < groups->classes; y++)
         for (uint32_t a = 0; a < groups->attributes; a++)
             p[gn_group_id(groups, y, a)] = is_absent(groups, y, a)
                                                ? 0
                                                : (1 - s[y]) * gerne_groups_alpha(groups, y, a) +
-                                                     s[y] * target_of(groups, target, y, a);
+                                                     s[y] * target_of(groups, y, a);
 }
 
-void gn_line_weights(const gerne_groups *groups, const double *target, const double *s,
-                     double *weights)
+void gn_line_weights(const gerne_groups *groups, const double *s, double *weights)
 {
-    gn_line_fill(groups, target, s, weights);
+    gn_line_fill(groups, s, weights);
     for (uint32_t y = 0; y < groups->classes; y++)
         for (uint32_t a = 0; a < groups->attributes; a++) {
             double alpha = gerne_groups_alpha(groups, y, a);
@@ -123,11 +122,10 @@ void gn_line_weights(const gerne_groups *groups, const double *target, const dou
         }
 }
 
-void gn_clip_by_class(const gerne_groups *groups, const double *target, double s, double part,
-                      double *out)
+void gn_clip_by_class(const gerne_groups *groups, double s, double part, double *out)
 {
     for (uint32_t y = 0; y < groups->classes; y++) {
-        gn_s_bounds own = gn_s_bounds_of_class(groups, target, y);
+        gn_s_bounds own = gn_s_bounds_of_class(groups, y);
         out[y] = own.binds ? fmin(s, part * own.upper) : s;
     }
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "debias/groups.h"
 
 static gerne_status check_row(gerne_ctx *ctx, const gn_soft *soft, size_t i)
 {
@@ -87,4 +88,14 @@ void gn_soft_weights(const gn_soft *soft, const double *rho, const double *s, fl
 {
     for (size_t i = 0; i < soft->n; i++)
         weights[i] = (float)(1 - s[soft->y[i]] * (1 - rho[i]));
+}
+
+void gn_soft_redraw(const gerne_groups *groups, const int32_t *y, const int32_t *a, size_t n,
+                    const double *drawn, float *weights)
+{
+    for (size_t i = 0; i < n; i++) {
+        double alpha = gerne_groups_alpha(groups, (uint32_t)y[i], (uint32_t)a[i]);
+        double share = drawn[gn_group_id(groups, (uint32_t)y[i], (uint32_t)a[i])];
+        weights[i] = share > 0 ? (float)((double)weights[i] * alpha / share) : 0;
+    }
 }

@@ -24,7 +24,8 @@ typedef struct gn_soft {
  * to 1 within 1e-4, or a class has no samples. */
 GERNE_CHECKED gerne_status gn_soft_shares(gerne_ctx *ctx, const gn_soft *soft, double *alpha);
 
-/* rho[n] from these shares. target as in line.h; NULL: 1 over the attributes that the class has. */
+/* rho[n] from these shares. target [classes * attributes]; NULL: 1 over the attributes that the
+ * class has. */
 void gn_soft_ratios(const gn_soft *soft, const double *alpha, const double *target, double *rho);
 
 /* Up to which s no sample of the class has a negative weight; infinite when all have rho = 1.
@@ -33,5 +34,11 @@ double gn_soft_bound(const gn_soft *soft, const double *rho, uint32_t y, size_t 
 
 /* Fills weights[n]; s is that of each class. */
 void gn_soft_weights(const gn_soft *soft, const double *rho, const double *s, float *weights);
+
+/* The same for samples that are drawn by a law of hard groups, with attribute a[i] in {0, ...} and
+ * the shares drawn[classes * attributes], instead of uniformly from their class: weights are times
+ * alpha / drawn, so that the law of the loss stays and the samples that matter are seen often. */
+void gn_soft_redraw(const gerne_groups *groups, const int32_t *y, const int32_t *a, size_t n,
+                    const double *drawn, float *weights);
 
 #endif

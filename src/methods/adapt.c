@@ -79,14 +79,21 @@ static gerne_status refuse_start(gerne_ctx *ctx, double start, gn_interval limit
 gerne_status gn_adapt_limits(gerne_ctx *ctx, const gn_adapt_options *options,
                              const gerne_groups *groups, double start, gn_interval *limits)
 {
-    gn_s_bounds all = gn_s_bounds_of(groups, NULL);
+    gn_s_bounds all = gn_s_bounds_of(groups);
     const gn_adapt_rule *rule = rule_of(options);
+    if (rule && options->high > 0 && options->high < options->low) {
+        gn_fail(ctx, GERNE_EUSAGE, "method.adapt_max %g is below method.adapt_min %g",
+                options->high, options->low);
+        gn_hint(ctx, "set both; adapt_min is 1 unless it is given");
+        return GERNE_EUSAGE;
+    }
     for (uint32_t y = 0; y < groups->classes; y++) {
         limits[y] = (gn_interval){start, start};
         if (!rule && !options->by_class)
             continue;
-        gn_s_bounds own = options->by_class ? gn_s_bounds_of_class(groups, NULL, y) : all;
-        double top = own.binds ? PART * own.upper : fmax(start, 1);
+        gn_s_bounds own = options->by_class ? gn_s_bounds_of_class(groups, y) : all;
+        /* Where s does not move a class, a large one would only add variance. */
+        double top = own.binds ? PART * own.upper : options->by_class ? 1 : fmax(start, 1);
         limits[y] = (gn_interval){rule ? options->low : fmin(start, top), top};
         if (!rule)
             continue;
@@ -101,9 +108,6 @@ gerne_status gn_adapt_limits(gerne_ctx *ctx, const gn_adapt_options *options,
         if (!options->by_class && !(start >= limits[y].lo - 1e-9 && start <= limits[y].hi + 1e-9))
             return refuse_start(ctx, start, limits[y]);
     }
-    if (rule && options->high > 0 && options->high < options->low)
-        return gn_fail(ctx, GERNE_EUSAGE, "method.adapt_max %g is below method.adapt_min %g",
-                       options->high, options->low);
     return GERNE_OK;
 }
 
@@ -123,10 +127,7 @@ static gerne_status check_groups(gn_run *run, const gn_adapt_rule *rule)
     gn_labelled val = gn_run_labelled(run, GN_SET_VALIDATION);
     bool minority = false, majority = false;
     for (size_t i = 0; i < val.n; i++) {
-        uint32_t y = (uint32_t)val.y[i];
-        bool small =
-            gn_is_minority(gerne_groups_count(run->groups, y, (uint32_t)val.a[i]),
-                           run->groups->class_counts[y], gn_groups_divisor(run->groups, y));
+        bool small = gn_is_small(run->groups, (uint32_t)val.y[i], (uint32_t)val.a[i]);
         minority = minority || small;
         majority = majority || !small;
     }
@@ -157,7 +158,8 @@ gerne_status gn_adapt_check(gn_run *run, const gn_adapt_options *options,
         GN_TRY(check_groups(run, rule));
     GN_FREED gn_interval *limits = NULL;
     GN_TRY(gn_alloc(run->ctx, groups->classes, sizeof *limits, "limits of s", &limits));
-    return gn_adapt_limits(run->ctx, options, groups, start, limits);
+    GN_TRY(gn_adapt_limits(run->ctx, options, groups, start, limits));
+    return rule && rule->check ? rule->check(run->ctx, options, start) : GERNE_OK;
 }
 
 /* ---- state ---- */

@@ -52,6 +52,8 @@ struct gn_adapt_rule {
     gn_adapt_when when;
     bool needs_validation;        /* a validation split */
     bool needs_validation_groups; /* whose attributes may be used */
+    /* Before training: do its options go with the s that it starts with? May be NULL. */
+    gerne_status (*check)(gerne_ctx *ctx, const gn_adapt_options *options, double start);
     /* Fills wish[ranges]: where s of each range of classes should be; as it is where nothing can be
      * said. NULL: s does not move in training. */
     gerne_status (*propose)(gn_run *run, const gn_adapt *a, const gn_adapt_moment *moment,

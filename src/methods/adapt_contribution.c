@@ -15,16 +15,14 @@ double gn_contribution_s(const gerne_groups *groups, const float *doubt, double 
     double as_drawn[2] = {0}, balanced[2] = {0}; /* of large and of small groups */
     for (uint32_t y = range.first; y < range.end; y++)
         for (uint32_t a = 0; a < groups->attributes; a++) {
-            uint64_t count = gerne_groups_count(groups, y, a);
-            uint32_t divisor = gn_groups_divisor(groups, y);
             double u = (double)doubt[gn_group_id(groups, y, a)];
-            if (count == 0)
+            if (gerne_groups_count(groups, y, a) == 0)
                 continue;
             if (u < 0)
                 return now;
-            bool small = gn_is_minority(count, groups->class_counts[y], divisor);
+            bool small = gn_is_small(groups, y, a);
             as_drawn[small] += gerne_groups_alpha(groups, y, a) * u;
-            balanced[small] += u / divisor;
+            balanced[small] += gn_target_part(groups, y, a, u);
         }
     double slope = gamma * (as_drawn[0] - balanced[0]) + balanced[1] - as_drawn[1];
     return slope > 0 ? (gamma * as_drawn[0] - as_drawn[1]) / slope : now;

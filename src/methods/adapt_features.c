@@ -84,7 +84,7 @@ void gn_adapt_features_close(gn_adapt_features *f)
 void gn_adapt_weigh(const gn_run *run, const gn_adapt_features *f, const double *s, double *scratch,
                     float *weights)
 {
-    gn_line_fill(run->groups, NULL, s, scratch);
+    gn_line_fill(run->groups, s, scratch);
     for (size_t i = 0; i < f->train.n; i++) {
         int32_t g = f->group[i];
         weights[i] = (float)(scratch[g] / ((double)f->sizes[g] * run->classes));

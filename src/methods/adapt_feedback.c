@@ -11,8 +11,7 @@ double gn_accuracy_gap(const gerne_groups *groups, const double *accuracies, gn_
     for (uint32_t y = range.first; y < range.end; y++)
         for (uint32_t a = 0; a < groups->attributes; a++) {
             double accuracy = accuracies[gn_group_id(groups, y, a)];
-            bool small = gn_is_minority(gerne_groups_count(groups, y, a), groups->class_counts[y],
-                                        gn_groups_divisor(groups, y));
+            bool small = gn_is_small(groups, y, a);
             if (isnan(accuracy))
                 continue;
             sum[small] += accuracy;

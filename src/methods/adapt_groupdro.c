@@ -18,7 +18,7 @@ double gn_slope_of_s(const gerne_groups *groups, const float *loss, double adjus
                 continue;
             if (own < 0)
                 return 0; /* not seen yet */
-            sum += (1.0 / gn_groups_divisor(groups, y) - gerne_groups_alpha(groups, y, a)) *
+            sum += (gn_target_part(groups, y, a, 1) - gerne_groups_alpha(groups, y, a)) *
                    (own + adjustment / sqrt(n));
         }
     return sum / (range.end - range.first);

@@ -2,6 +2,8 @@
 
 #include "debias/groups.h"
 #include "nn/loss.h"
+#include "methods/rules.h"
+#include "methods/weighted.h"
 
 gn_stage gn_estimator_stage(const char *name, const gn_estimator_budget *budget)
 {
@@ -36,6 +38,50 @@ void gn_mark_right(const float *predictions, const int32_t *y, size_t n, float *
 {
     for (size_t i = 0; i < n; i++)
         right[i] = (int32_t)predictions[i] == y[i];
+}
+
+gerne_status gn_take_part(gn_run *run, const float *chosen, uint32_t **map,
+                          const gerne_groups **groups)
+{
+    size_t count = 0;
+    int32_t *y;
+    GN_TRY(gn_run_alloc(run, run->n, sizeof **map, map));
+    GN_TRY(gn_run_alloc(run, run->n, sizeof *y, &y));
+    for (size_t i = 0; i < run->n; i++)
+        if (chosen[i] != 0) {
+            y[count] = run->y[i];
+            (*map)[count++] = (uint32_t)i;
+        }
+    run->epoch_samples = count;
+    return gn_run_groups(run, y, NULL, count, 1, groups);
+}
+
+gerne_status gn_part_start(gn_run *run, const float *chosen, gn_part *part)
+{
+    const gerne_groups *groups;
+    GN_TRY(gn_take_part(run, chosen, &part->map, &groups));
+    run->pass_samples = (size_t)run->classes * run->per_class;
+    return gn_run_sampler(run, groups, &(gerne_sampler_options){.c = 1, .beta = -1},
+                          &part->sampler);
+}
+
+gerne_status gn_part_plan(const gn_part *part, gn_plan *plan)
+{
+    plan->batches[plan->count++] =
+        (gn_request){.sampler = part->sampler, .draw = GERNE_DRAW_BIASED, .map = part->map};
+    return GERNE_OK;
+}
+
+gerne_status gn_gce_step(gn_run *run, gn_minibatch *batch)
+{
+    static const double q = 0.7;
+    size_t n = batch->samples.count;
+    GN_TRY(gn_weighted_forward(run, 0, batch));
+    for (size_t i = 0; i < n; i++)
+        batch->weights[i] = batch->samples.weights[i] * gn_gce_factor(batch->losses[0][i], q);
+    GN_TRY(gn_weighted_backward(run, 0, batch, batch->weights, false));
+    gn_run_log(run, "loss", gn_weighted_sum(batch->weights, batch->losses[0], n));
+    return gn_run_apply(run, 0);
 }
 
 static gerne_status to_integers(gn_run *run, const float *values, size_t n, int32_t **out)

@@ -51,6 +51,22 @@ GERNE_CHECKED gerne_status gn_predict_set(gn_run *run, int i, gn_sample_set set,
 /* right[i] = the prediction of sample i is its label. */
 void gn_mark_right(const float *predictions, const int32_t *y, size_t n, float *right);
 
+/* The samples with chosen[i] != 0 [training samples], for a stage that trains on these alone: map
+ * leads from their indices to those of the run, their groups are classes, and an epoch is as long
+ * as they are. */
+GERNE_CHECKED gerne_status gn_take_part(gn_run *run, const float *chosen, uint32_t **map,
+                                        const gerne_groups **groups);
+
+/* A biased model of a part of the samples: batches with equally many of every class, and, where
+ * shortcuts are to win, generalised cross-entropy of exponent 0.7. */
+typedef struct gn_part {
+    const gerne_sampler *sampler;
+    uint32_t *map;
+} gn_part;
+GERNE_CHECKED gerne_status gn_part_start(gn_run *run, const float *chosen, gn_part *part);
+GERNE_CHECKED gerne_status gn_part_plan(const gn_part *part, gn_plan *plan);
+GERNE_CHECKED gerne_status gn_gce_step(gn_run *run, gn_minibatch *batch);
+
 /* Two attributes, from marks [training samples]: 0 is attribute 0 and the minority. */
 enum { GN_TWO_ATTRIBUTES = 2 };
 GERNE_CHECKED gerne_status gn_regroup_in_two(gn_run *run, const float *marks,

@@ -55,23 +55,6 @@ static int stages(const gn_run *run, gn_stage *list)
     return 1 + (int)given->rounds;
 }
 
-/* The samplers' groups are classes of the chosen samples. */
-static gerne_status take_part(gn_run *run, const float *chosen, const gerne_groups **groups)
-{
-    mst_state *state = run->state;
-    size_t count = 0;
-    int32_t *y;
-    GN_TRY(gn_run_alloc(run, run->n, sizeof *state->map, &state->map));
-    GN_TRY(gn_run_alloc(run, run->n, sizeof *y, &y));
-    for (size_t i = 0; i < run->n; i++)
-        if (chosen[i] != 0) {
-            y[count] = run->y[i];
-            state->map[count++] = (uint32_t)i;
-        }
-    run->epoch_samples = count;
-    return gn_run_groups(run, y, NULL, count, 1, groups);
-}
-
 static gerne_status start(gn_run *run)
 {
     const mst_options *given = run->options;
@@ -84,7 +67,7 @@ static gerne_status start(gn_run *run)
         GN_TRY(gn_run_alloc(run, run->n, sizeof *chosen, &chosen));
         gn_choose_share(run->y, run->n, run->classes, given->share, run->seed, chosen);
     }
-    GN_TRY(take_part(run, chosen, &groups));
+    GN_TRY(gn_take_part(run, chosen, &state->map, &groups));
     uint32_t batch = run->batch;
     if (batch > run->epoch_samples) { /* the whole part at once */
         batch = (uint32_t)run->epoch_samples;

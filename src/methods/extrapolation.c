@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "debias/bounds.h"
+#include "debias/target.h"
 
 static bool draws_both(const gn_extrapolation *e)
 {
@@ -232,9 +233,17 @@ size_t gn_extrapolation_batches(const gn_run *run, const gn_extrapolation *e)
     return one ? 1 : 2;
 }
 
-const gerne_groups *gn_extrapolation_groups(const gn_run *run)
+gerne_groups *gn_extrapolation_groups(const gn_run *run)
 {
     return run->estimator ? run->expected : run->groups;
+}
+
+gerne_status gn_extrapolation_target(const gn_run *run, gerne_groups *groups, const char *target)
+{
+    gerne_status status = groups ? gerne_groups_set_target(run->ctx, groups, target)
+                                 : gn_target_check(run->ctx, target, run->classes,
+                                                   run->estimator->attributes_found(run));
+    return status == GERNE_OK ? status : gn_fail_in(run->ctx, status, "method.target");
 }
 
 unsigned gn_extrapolation_flags(const gn_run *run, bool beyond_bounds)

@@ -35,7 +35,22 @@ size_t gn_extrapolation_batches(const gn_run *run, const gn_extrapolation *e);
 
 /* The groups that beta can be checked against before training; NULL when an estimator will find
  * them, and cannot tell their sizes. */
-const gerne_groups *gn_extrapolation_groups(const gn_run *run);
+gerne_groups *gn_extrapolation_groups(const gn_run *run);
+
+/* Sets what counts as balance in these groups, or, where they are not known yet, checks the text of
+ * it: for check, limits and start. */
+GERNE_CHECKED gerne_status gn_extrapolation_target(const gn_run *run, gerne_groups *groups,
+                                                   const char *target);
+
+/* The option, for options that have a field target. */
+#define GN_TARGET_OPTION(type)                                                                     \
+    {                                                                                              \
+        "target", GN_TEXT, offsetof(type, target),                                                 \
+            .fallback = "uniform",                                                                 \
+            .help = "what counts as balance in a class: uniform, equal groups; "                   \
+                    "marginal, the attributes of all classes together; or shares, "                \
+                    "0.7,0.3, of each class 0.7,0.3;0.5,0.5"                                       \
+    }
 
 /* Flags of gerne_check_beta: groups that are a guess may exceed their bound. */
 unsigned gn_extrapolation_flags(const gn_run *run, bool beyond_bounds);

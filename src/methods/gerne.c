@@ -16,17 +16,23 @@
 #include "debias/line.h"
 #include "methods/adapt.h"
 #include "methods/extrapolation.h"
+#include "methods/soft_law.h"
+
+enum { HARD, SOFT }; /* membership */
 
 typedef struct gerne_options {
     double c, beta;
     bool share_majority, beyond_bounds;
     int rounding;
+    const char *target;
+    int membership;
     gn_adapt_options adapt;
 } gerne_options;
 
 typedef struct gerne_state {
     gn_extrapolation extrapolation;
     gn_adapt adapt;
+    gn_soft_law soft; /* in place of both, with membership soft */
 } gerne_state;
 
 #define OPTION(key) offsetof(gerne_options, key)
@@ -44,6 +50,10 @@ static const gn_option options[] = {
      .help = "let the two batches share samples: same mean, lower variance"},
     {"rounding", GN_CHOICE, OPTION(rounding), .fallback = "exact", .choices = "exact|round",
      .help = "samples per group in a batch: exact on average, or rounded"},
+    GN_TARGET_OPTION(gerne_options),
+    {"membership", GN_CHOICE, OPTION(membership), .fallback = "hard", .choices = "hard|soft",
+     .help = "attributes unknown: soft weighs samples by how sure the estimator is of their group, "
+             "with t auto, crossfit or ensemble"},
     {"beyond_bounds", GN_BOOL, OPTION(beyond_bounds), .fallback = "false",
      .help = "allow a beta outside its bounds, with a warning"},
     {"adapt", GN_CHOICE, OPTION(adapt.rule), .fallback = "none", .choices = GN_ADAPT_CHOICES,
@@ -100,15 +110,41 @@ static gerne_status check_groups(gn_run *run, const gerne_groups *groups)
                             gn_extrapolation_flags(run, given->beyond_bounds));
 }
 
+static bool is_soft(const gn_run *run)
+{
+    const gerne_options *given = run->options;
+    return given->membership == SOFT;
+}
+
+/* One batch with fixed weights has no place for options of two, or of groups. */
+static gerne_status check_soft(gn_run *run)
+{
+    const gerne_options *given = run->options;
+    const char *other = given->adapt.rule       ? "method.adapt"
+                        : given->share_majority ? "method.share_majority"
+                        : given->rounding       ? "method.rounding round"
+                                                : NULL;
+    if (!is_soft(run))
+        return GERNE_OK;
+    if (other)
+        return gn_fail(run->ctx, GERNE_EUSAGE, "method.membership soft cannot be combined with %s",
+                       other);
+    return gn_soft_law_check(run);
+}
+
 static gerne_status check(gn_run *run)
 {
-    const gerne_groups *groups = gn_extrapolation_groups(run);
+    const gerne_options *given = run->options;
+    GN_TRY(check_soft(run));
+    gerne_groups *groups = gn_extrapolation_groups(run);
+    GN_TRY(gn_extrapolation_target(run, groups, given->target));
     return groups ? check_groups(run, groups) : GERNE_OK;
 }
 
 static gerne_status limits(const gn_run *run, int steps, gn_limits *out)
 {
     const gerne_options *given = run->options;
+    GN_TRY(gn_extrapolation_target(run, gn_extrapolation_groups(run), given->target));
     return gn_extrapolation_limits(run, given->c, given->beyond_bounds, steps, out);
 }
 
@@ -118,6 +154,13 @@ static gerne_status start(gn_run *run)
     gerne_state *state = run->state;
     double beta = beta_of(run);
     run->automatic_value = beta;
+    GN_TRY(gn_extrapolation_target(run, run->groups, given->target));
+    if (is_soft(run))
+        return gn_soft_law_start(run, &state->soft,
+                                 &(gn_soft_law_options){.c = given->c,
+                                                        .beta = beta,
+                                                        .by_class = given->adapt.by_class,
+                                                        .beyond_bounds = given->beyond_bounds});
     if (run->estimator && !run->sizes_checked)
         GN_TRY(check_groups(run, run->groups));
     GN_TRY(gn_adapt_start(run, &state->adapt, &given->adapt, given->c, gn_s_of(given->c, beta)));
@@ -135,12 +178,16 @@ static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const gerne_state *state = run->state;
     (void)k;
+    if (is_soft(run))
+        return gn_soft_law_plan(&state->soft, plan);
     return gn_extrapolation_plan(run, &state->extrapolation, plan);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 {
     gerne_state *state = run->state;
+    if (is_soft(run))
+        return gn_soft_law_step(run, &state->soft, &batches[0]);
     GN_TRY(gn_extrapolation_step(run, &state->extrapolation, batches));
     return gn_adapt_step(run, &state->adapt, k, batches,
                          gn_extrapolation_batches(run, &state->extrapolation));
@@ -149,13 +196,13 @@ static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batches)
 static gerne_status refit(gn_run *run)
 {
     const gerne_state *state = run->state;
-    return gn_adapt_refit(run, &state->adapt);
+    return is_soft(run) ? GERNE_OK : gn_adapt_refit(run, &state->adapt);
 }
 
 static gerne_status evaluated(gn_run *run, const gn_validated *validated)
 {
     gerne_state *state = run->state;
-    return gn_adapt_evaluated(run, &state->adapt, validated);
+    return is_soft(run) ? GERNE_OK : gn_adapt_evaluated(run, &state->adapt, validated);
 }
 
 static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
@@ -205,6 +252,18 @@ static const char description[] =
     "With unknown attributes the groups come from an estimator, by default biased (algorithm 2 of "
     "the paper), and beta may exceed its bound until the largest group has weight -0.25. With "
     "estimator none every class is one group, and beta changes only the variance.\n\n"
+    "target sets other shares q of the groups than 1/A to move to, in both batches and in the "
+    "bounds: marginal is the mix of attributes that all classes have together, so that the "
+    "attribute says nothing of the class but keeps its frequency; a list gives the shares "
+    "themselves.\n\n"
+    "With unknown attributes and an estimator that says how much a sample is hard (biased and "
+    "ensemble with t auto, crossfit), membership soft takes its posteriors r for what they are, "
+    "instead of 0 or 1: one less biased batch is drawn by the groups, and its samples weigh so "
+    "that "
+    "the loss is that of the soft law in expectation. s is limited where the weight of a sample "
+    "would be negative; rules of adapt, share_majority and rounding need groups.\n\n"
+    "    alpha_j = mean of r_ij over the class,  rho_i = sum_j r_ij q_j / alpha_j\n"
+    "    L       = mean over classes and samples of (1 - s (1 - rho_i)) CE_i\n\n"
     "beta is auto unless it is given: 1/c - 1, which balances the groups whatever c is. adapt "
     "names a rule that moves s while training, from the s of beta on, between adapt_min and "
     "adapt_max; s_by_class gives every class an s of its own, where one class could go further "

@@ -38,7 +38,9 @@
     X(jtt)                                                                                         \
     X(xrm)                                                                                         \
     X(mst)                                                                                         \
-    X(ecs)
+    X(ecs)                                                                                         \
+    X(ensemble)                                                                                    \
+    X(crossfit)
 
 #define DECLARE_METHOD(name)    extern const gn_method gn_method_##name;
 #define DECLARE_ESTIMATOR(name) extern const gn_method gn_estimator_##name;

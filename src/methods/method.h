@@ -133,10 +133,12 @@ typedef struct gn_run {
     const int32_t *y, *a;  /* [n]; a is 0 everywhere when attributes are unknown */
     const int32_t *true_a; /* [n], or NULL when the data has no attributes; for reports */
     uint32_t true_attributes;
-    const gerne_groups *groups;    /* of y and a */
-    const gerne_groups *expected;  /* in check: sizes of the groups that the estimator will find;
+    gerne_groups *groups;          /* of y and a; check, limits and start may set their target */
+    gerne_groups *expected;        /* in check: sizes of the groups that the estimator will find;
                                       NULL when attributes are known or it cannot tell */
     bool sizes_checked;            /* check has seen expected */
+    const float *membership;       /* [n][attributes], by the estimator, debias/soft.h; or NULL */
+    bool has_membership;           /* in check: the estimator will give it */
     bool known;                    /* method.attributes */
     const gn_model_options *model; /* as configured */
     size_t width;                  /* of the features of the configured network */
@@ -255,6 +257,7 @@ struct gn_method {
     /* ---- estimators of groups, which are methods of a list of their own ---- */
 
     uint32_t (*attributes_found)(const gn_run *run); /* how many there will be in each class */
+    bool (*gives_membership)(const gn_run *run);     /* with these options; NULL: never */
     /* Before training: the sizes that its groups will have, to be closed by the caller. It may be
      * NULL, and leave *out NULL, when they cannot be told. May append to at, "t = 0.01", what they
      * depend on. */
@@ -319,7 +322,9 @@ typedef struct gn_grouping {
     const int32_t *a; /* [n] of the training split, copied */
     uint32_t attributes;
     const char *const *names; /* [attributes], or NULL */
-    const bool *minority; /* [attributes]: which stand for the minority; NULL: by their shares */
+    const bool *minority;    /* [attributes]: which stand for the minority; NULL: by their shares */
+    const float *membership; /* [n][attributes]: how much a sample is of each, adding up to 1,
+                                copied; or NULL */
 } gn_grouping;
 
 /* From now on the run's groups are these. GERNE_ENOTHING when all samples of a class are in one of

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "debias/groups.h"
+#include "methods/list.h"
 #include "nn/split_pass.h"
 #include "ranks/ranks.h"
 #include "train/trainer.h"
@@ -174,6 +175,17 @@ static gerne_status judge_grouping(gn_run *run, const gn_grouping *grouping,
     return GERNE_OK;
 }
 
+/* What an estimator that found nothing can be told, by the options that it has. */
+static const char *way_out(const gn_method *estimator)
+{
+    if (gn_method_has_option(estimator, "estimator_epochs"))
+        return "train its model shorter or longer (--method.estimator_epochs, "
+               "--method.estimator_lr), ";
+    return gn_method_has_option(estimator, "t")
+               ? "give the fraction of the minority (--method.t X), "
+               : "";
+}
+
 /* A class whose samples are all alike has nothing to be balanced. */
 static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
 {
@@ -195,11 +207,24 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
                 run->estimator->name, groups->class_names[y],
                 (unsigned long long)groups->class_counts[y], gn_group_text(groups, y, a, text));
         gn_hint(run->ctx,
-                "train its model shorter or longer (--method.estimator_epochs, "
-                "--method.estimator_lr), use another --method.estimator, or leave such classes as "
-                "they are with --method.no_shortcut keep");
+                "%suse another --method.estimator, or leave such classes as they are with "
+                "--method.no_shortcut keep",
+                way_out(run->estimator));
         return GERNE_ENOTHING;
     }
+    return GERNE_OK;
+}
+
+static gerne_status keep_membership(gn_run *run, const gn_grouping *grouping)
+{
+    size_t count = run->n * grouping->attributes;
+    float *copy;
+    run->membership = NULL;
+    if (!grouping->membership)
+        return GERNE_OK;
+    GN_TRY(gn_arena_alloc(run->ctx, trainer_of(run)->arena, count, sizeof *copy, &copy));
+    memcpy(copy, grouping->membership, count * sizeof *copy);
+    run->membership = copy;
     return GERNE_OK;
 }
 
@@ -217,6 +242,7 @@ gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
     run->groups = groups;
     run->attributes = grouping->attributes;
     GN_TRY(status);
+    GN_TRY(keep_membership(run, grouping));
     GN_TRY(check_grouping(run, groups));
     return judge_grouping(run, grouping, groups);
 }

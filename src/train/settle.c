@@ -388,9 +388,12 @@ static gerne_status expect_groups(gn_trainer *t, gerne_groups **out)
     gn_run *run = &t->run;
     char at[64];
     *out = NULL;
-    if (!run->estimator || !run->estimator->expect)
+    if (!run->estimator)
         return GERNE_OK;
     run->options = t->config->estimator_options;
+    run->has_membership = run->estimator->gives_membership && run->estimator->gives_membership(run);
+    if (!run->estimator->expect)
+        return GERNE_OK;
     return run->estimator->expect(run, at, sizeof at, out);
 }
 

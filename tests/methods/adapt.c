@@ -79,7 +79,7 @@ static void contribution_balances_what_it_says(void **state)
     gerne_ctx *ctx = test_ctx();
     gerne_groups *groups = table(ctx, counts, 2, 2);
     double s = gn_contribution_s(groups, doubt, 0.8, (gn_class_range){0, 2}, 0), p[4];
-    gn_line_fill(groups, NULL, (const double[]){s, s}, p);
+    gn_line_fill(groups, (const double[]){s, s}, p);
     double large = p[0] * 0.3 + p[3] * 0.35, small = p[1] * 0.5 + p[2] * 0.4;
     assert_near(small / large, 0.8, 1e-6);
     gerne_groups_close(groups);
@@ -151,13 +151,15 @@ static void limits_are_those_of_the_groups(void **state)
     options.high = 3;
     assert_fails(ctx, GERNE_EUSAGE, "method.adapt_max 3 is outside",
                  gn_adapt_limits(ctx, &options, groups, 1, limits));
-    options.high = 1.5;
+    options.high = 0;
     options.low = 2.2;
     assert_fails(ctx, GERNE_EUSAGE, "method.adapt_min 2.2 is outside",
                  gn_adapt_limits(ctx, &options, groups, 1, limits));
+    options.high = 1.5;
     options.low = 1.7;
-    assert_fails(ctx, GERNE_EUSAGE, "method.adapt_max 1.5 is below method.adapt_min 1.7",
-                 gn_adapt_limits(ctx, &options, groups, 1.5, limits));
+    for (int i = 0; i < 2; i++) /* whether or not training would start between them */
+        assert_fails(ctx, GERNE_EUSAGE, "method.adapt_max 1.5 is below method.adapt_min 1.7",
+                     gn_adapt_limits(ctx, &options, groups, 1.5 - i, limits));
     options = (gn_adapt_options){.rule = 2, .low = 1, .by_class = true};
     assert_ok(ctx, gn_adapt_limits(ctx, &options, groups, 2.5, limits));
     assert_near(limits[0].hi, 0.98 * 30.127865, 1e-5);
@@ -166,6 +168,42 @@ static void limits_are_those_of_the_groups(void **state)
     assert_ok(ctx, gn_adapt_limits(ctx, &options, groups, 5, limits));
     assert_near(limits[1].hi, 5, 0);
     gerne_groups_close(groups);
+    gerne_ctx_close(ctx);
+}
+
+/* Where s moves nothing it does not follow beta, which would only add variance. */
+static void a_balanced_class_stays_at_one(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = {90, 10, 50, 50, 70, 0};
+    gn_interval limits[3];
+    gerne_ctx *ctx = test_ctx();
+    gerne_groups *groups = table(ctx, counts, 3, 2);
+    gn_adapt_options options = {.by_class = true};
+    assert_ok(ctx, gn_adapt_limits(ctx, &options, groups, 2, limits));
+    assert_near(limits[0].hi, 0.98 * 2.25, 1e-9);
+    assert_near(limits[1].hi, 1, 0);
+    assert_near(limits[2].hi, 1, 0);
+    gerne_groups_close(groups);
+    gerne_ctx_close(ctx);
+}
+
+/* The schedule only lowers s. */
+static void repetitions_need_somewhere_to_go(void **state)
+{
+    (void)state;
+    gerne_ctx *ctx = test_ctx();
+    gn_adapt_options options = {.low = 1, .end = 1};
+    const gn_adapt_rule *rule = gn_adapt_rules[3];
+    assert_string_equal(rule->name, "repetitions");
+    assert_ok(ctx, rule->check(ctx, &options, 1.2));
+    assert_fails(ctx, GERNE_EUSAGE, "starts with s = c (1 + beta) = 1",
+                 rule->check(ctx, &options, 1));
+    options.end = 0.5;
+    assert_fails(ctx, GERNE_EUSAGE, "adapt_end 0.5 is below method.adapt_min 1",
+                 rule->check(ctx, &options, 1.2));
+    options.low = 0;
+    assert_ok(ctx, rule->check(ctx, &options, 1.2));
     gerne_ctx_close(ctx);
 }
 
@@ -267,6 +305,8 @@ int main(void)
         cmocka_unit_test(schedule_turns_after_so_many_passes),
         cmocka_unit_test(gap_is_that_of_the_means),
         cmocka_unit_test(limits_are_those_of_the_groups),
+        cmocka_unit_test(a_balanced_class_stays_at_one),
+        cmocka_unit_test(repetitions_need_somewhere_to_go),
         cmocka_unit_test(newton_finds_the_least_loss),
         cmocka_unit_test(solve_gives_the_move_of_the_fit),
     };

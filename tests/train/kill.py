@@ -52,6 +52,10 @@ KINDS = {
     "estimator xrm": "--method.estimator xrm --select.metric inferred_wga".split(),
     "estimator mst": "--method.estimator mst --method.name groupdro".split(),
     "estimator ecs": "--method.estimator ecs --method.name resampling".split(),
+    "estimator ensemble": "--method.estimator ensemble --method.t 0.1".split(),
+    "estimator crossfit": ("--method.estimator crossfit --method.membership soft "
+                           "--method.no_shortcut keep").split(),
+    "target": "--train.steps 60 --method.target marginal".split(),
     "estimator before stages": "--method.estimator jtt --method.name crt".split(),
 }
 for kind, arguments in KINDS.items():
