@@ -1,9 +1,9 @@
 #include "methods/estimating.h"
 
 #include "debias/groups.h"
-#include "nn/loss.h"
 #include "methods/rules.h"
 #include "methods/weighted.h"
+#include "nn/loss.h"
 
 gn_stage gn_estimator_stage(const char *name, const gn_estimator_budget *budget)
 {
@@ -98,7 +98,9 @@ gerne_status gn_regroup_in_two(gn_run *run, const float *marks,
     static const bool minority[GN_TWO_ATTRIBUTES] = {true, false};
     int32_t *a;
     GN_TRY(to_integers(run, marks, run->n, &a));
-    return gn_run_regroup(run, &(gn_grouping){a, GN_TWO_ATTRIBUTES, names, minority});
+    return gn_run_regroup(
+        run, &(gn_grouping){
+                 .a = a, .attributes = GN_TWO_ATTRIBUTES, .names = names, .minority = minority});
 }
 
 gerne_status gn_regroup_by_class(gn_run *run, const float *classes)

@@ -123,8 +123,9 @@ static const char description[] =
     "    u_i = z_i[y_i] - max over k != y_i of z_i[k],  z: of the model without i\n\n"
     "What counts as a second mode is that of estimator biased with t auto, as are the lines of the "
     "log, pseudo.expected_precision and the error of a class without one. estimator_epochs is the "
-    "length of each model and estimator_lr its learning rate relative to train.lr; the models have "
-    "to be short, or they learn more than the shortcut. Use it when the fraction of minority "
+    "length of each model, estimator_lr its learning rate relative to train.lr, and "
+    "estimator_augment changes its training images; the models have to be short, or they learn "
+    "more than the shortcut. Use it when the fraction of minority "
     "samples is not known. It gives no groups of the validation split.";
 
 const gn_method gn_estimator_crossfit = {

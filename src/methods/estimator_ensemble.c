@@ -145,9 +145,9 @@ static const char description[] =
     "    sure:  p_i[y_i] > 0.99\n"
     "    hard:  the lower mode of the log-odds of p_i[y_i], or the fraction t\n\n"
     "estimator_epochs is the length of each of the six models and estimator_lr their learning rate "
-    "relative to train.lr; t, t_rounding and what is logged are those of estimator biased, but "
-    "auto is the "
-    "default here. It assumes that samples which follow the shortcut are learnt first. Use it "
+    "relative to train.lr; estimator_augment changes their training images. t, t_rounding and "
+    "what is logged are those of estimator biased, but auto is the default here. It assumes that "
+    "samples which follow the shortcut are learnt first. Use it "
     "where the biased model of algorithm 2 learns the minority, too. A class without a sample that "
     "the models are sure of ends the run with an error that names it. select.metric bias_wga and "
     "bias_gba are available.";

@@ -353,7 +353,8 @@ static void check_method(const gn_method *method, const char *key, const char *v
     now.value = value;
     now.stage = "none";
     assert_ok(ctx, gn_arena_new(ctx, &arena));
-    bool estimates = key && strcmp(key, "method.estimator") == 0;
+    bool soft = key && strcmp(key, "method.membership") == 0; /* needs posteriors */
+    bool estimates = soft || (key && strcmp(key, "method.estimator") == 0);
     bool budget =
         estimates ? strcmp(value, "biased") != 0 : method->attributes == GN_ATTRIBUTES_ESTIMATED;
     const char *const flags[][2] = {
@@ -368,6 +369,7 @@ static void check_method(const gn_method *method, const char *key, const char *v
         {"data.ratio", "0.1"},
         {key, value},
         {estimates ? "method.attributes" : NULL, "unknown"},
+        {soft ? "method.estimator" : NULL, "crossfit"},
         {budget ? "method.estimator_epochs" : NULL, "10"},
     };
     gn_settings settings = {.arena = arena};
