@@ -56,7 +56,7 @@ gerne_status gn_take_part(gn_run *run, const float *chosen, uint32_t **map,
     return gn_run_groups(run, y, NULL, count, 1, groups);
 }
 
-gerne_status gn_part_start(gn_run *run, const float *chosen, gn_part *part)
+gerne_status gn_train_part_start(gn_run *run, const float *chosen, gn_train_part *part)
 {
     const gerne_groups *groups;
     GN_TRY(gn_take_part(run, chosen, &part->map, &groups));
@@ -65,7 +65,7 @@ gerne_status gn_part_start(gn_run *run, const float *chosen, gn_part *part)
                           &part->sampler);
 }
 
-gerne_status gn_part_plan(const gn_part *part, gn_plan *plan)
+gerne_status gn_train_part_plan(const gn_train_part *part, gn_plan *plan)
 {
     plan->batches[plan->count++] =
         (gn_request){.sampler = part->sampler, .draw = GERNE_DRAW_BIASED, .map = part->map};

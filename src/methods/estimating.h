@@ -59,12 +59,13 @@ GERNE_CHECKED gerne_status gn_take_part(gn_run *run, const float *chosen, uint32
 
 /* A biased model of a part of the samples: batches with equally many of every class, and, where
  * shortcuts are to win, generalised cross-entropy of exponent 0.7. */
-typedef struct gn_part {
+typedef struct gn_train_part {
     const gerne_sampler *sampler;
     uint32_t *map;
-} gn_part;
-GERNE_CHECKED gerne_status gn_part_start(gn_run *run, const float *chosen, gn_part *part);
-GERNE_CHECKED gerne_status gn_part_plan(const gn_part *part, gn_plan *plan);
+} gn_train_part;
+GERNE_CHECKED gerne_status gn_train_part_start(gn_run *run, const float *chosen,
+                                               gn_train_part *part);
+GERNE_CHECKED gerne_status gn_train_part_plan(const gn_train_part *part, gn_plan *plan);
 GERNE_CHECKED gerne_status gn_gce_step(gn_run *run, gn_minibatch *batch);
 
 /* Two attributes, from marks [training samples]: 0 is attribute 0 and the minority. */

@@ -12,10 +12,10 @@ typedef struct crossfit_options {
     gn_estimator_budget budget;
 } crossfit_options;
 
-static const gn_option options[] = {GN_ESTIMATOR_BUDGET(crossfit_options, "1")};
+static const gn_option options[] = {GN_ESTIMATOR_BUDGET(crossfit_options, "2")};
 
 typedef struct crossfit_state {
-    gn_part part;
+    gn_train_part part;
 } crossfit_state;
 
 static gerne_status margins_of(gn_run *run, float **out)
@@ -68,14 +68,14 @@ static gerne_status start(gn_run *run)
     run->looks_first = true;
     GN_TRY(margins_of(run, &margins));
     GN_TRY(leave_out(run, &kept));
-    return gn_part_start(run, kept, &state->part);
+    return gn_train_part_start(run, kept, &state->part);
 }
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const crossfit_state *state = run->state;
     (void)k;
-    return gn_part_plan(&state->part, plan);
+    return gn_train_part_plan(&state->part, plan);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)

@@ -14,12 +14,12 @@ typedef struct ensemble_options {
 } ensemble_options;
 
 static const gn_option options[] = {
-    GN_ESTIMATOR_BUDGET(ensemble_options, "1"),
+    GN_ESTIMATOR_BUDGET(ensemble_options, "2"),
     GN_HARDEST_OPTIONS(ensemble_options, "auto"),
 };
 
 typedef struct ensemble_state {
-    gn_part part;
+    gn_train_part part;
 } ensemble_state;
 
 static gerne_status votes_of(gn_run *run, float **out)
@@ -95,14 +95,14 @@ static gerne_status start(gn_run *run)
     GN_TRY(scores_of(run, &made, &predicted));
     GN_TRY(gn_run_alloc(run, run->n, sizeof *chosen, &chosen));
     GN_TRY(choose(run, votes, chosen));
-    return gn_part_start(run, chosen, &state->part);
+    return gn_train_part_start(run, chosen, &state->part);
 }
 
 static gerne_status plan(gn_run *run, int64_t k, gn_plan *plan)
 {
     const ensemble_state *state = run->state;
     (void)k;
-    return gn_part_plan(&state->part, plan);
+    return gn_train_part_plan(&state->part, plan);
 }
 
 static gerne_status step(gn_run *run, int64_t k, gn_minibatch *batch)
