@@ -5,7 +5,7 @@
 
 /* Appends text with what roff would read as its own made plain: backslashes, hyphens (which it
  * would print as dashes that cannot be searched or copied), and dots and quotes that start a line.
- */
+ * A long list of choices may be broken after a bar. */
 static gerne_status add_plain(gerne_ctx *ctx, gn_text *out, const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -16,6 +16,8 @@ static gerne_status add_plain(gerne_ctx *ctx, gn_text *out, const char *text)
             GN_TRY(gn_text_add(ctx, out, "\\e"));
         else if (*at == '-')
             GN_TRY(gn_text_add(ctx, out, "\\-"));
+        else if (*at == '|')
+            GN_TRY(gn_text_add(ctx, out, "|\\:"));
         else if (*at == '\'')
             GN_TRY(gn_text_add(ctx, out, "\\(aq"));
         else if (*at == '"')

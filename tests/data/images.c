@@ -443,7 +443,7 @@ static void test_augmentation(void **state)
         options.memory_limit = streamed ? "900" : "1M";
         gn_dataset *data = test_dataset(ctx, &options);
         gn_fetch *fetch;
-        gn_fetch_options fetching = {.threads = 2, .ahead = 5, .seed = 3, .augment = true};
+        gn_fetch_options fetching = {.threads = 2, .ahead = 5, .seed = 3, .augment = data->augment};
         assert_ok(ctx, gn_fetch_new(ctx, data, &fetching, &fetch));
         for (uint64_t step = 0; step < 300; step++) {
             size_t count = gn_fetch_slots(fetch) < 5 ? 3 : 5;

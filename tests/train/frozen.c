@@ -2,6 +2,7 @@
  */
 #include "testing.h"
 
+#include <math.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -299,8 +300,8 @@ static void test_key_is_content(void **state)
 
 /* ---- behind a layer ---- */
 
-/* The gradient of the mean loss of all samples, of what trains. */
-static void step(const fixture *f, gn_network *network, const gn_dataset *data)
+/* The gradient of the mean loss of all samples, of what trains, and each sample's loss. */
+static void step(const fixture *f, gn_network *network, const gn_dataset *data, float *losses)
 {
     const void *sources[2 * TRAINING];
     gn_samples samples = {.count = data->n, .fields = {sources}, .labels = data->y};
@@ -308,19 +309,36 @@ static void step(const fixture *f, gn_network *network, const gn_dataset *data)
     memcpy(samples.shift, data->shift, sizeof data->shift);
     for (size_t i = 0; i < data->n; i++)
         sources[i] = gn_dataset_field(data, i, 0);
-    assert_ok(f->ctx, gn_pass_step(f->ctx, network, &samples, NULL, false, &(gn_outcome){0}));
+    assert_ok(f->ctx, gn_pass_step(f->ctx, network, &samples, NULL, false,
+                                   &(gn_outcome){.losses = losses}));
 }
 
-/* Weights and gradients of the part that trains lie at the end of the whole, in the same order. */
+/* Length of a - b as a fraction of that of b. */
+static double relative_difference(const float *a, const float *b, size_t count)
+{
+    double difference = 0, length = 0;
+    for (size_t i = 0; i < count; i++) {
+        difference += pow((double)a[i] - (double)b[i], 2);
+        length += pow((double)b[i], 2);
+    }
+    return sqrt(difference / length);
+}
+
+/* Weights and gradients of the part that trains lie at the end of the whole, in the same order.
+ * Frozen layers are computed with their norms folded into the convolutions, so that the last bits
+ * differ, and a unit whose input is next to 0 may pass its gradient on in one of the two alone:
+ * losses are compared one by one, gradients by length. */
 static void assert_same_step(const fixture *f, const gn_frozen *frozen, gn_network *rest,
-                             double tolerance)
+                             double loss_tolerance, double gradient_tolerance)
 {
     gn_network *whole = gn_frozen_network(frozen);
     const gn_store *ours = gn_network_store(rest), *wanted = gn_network_store(whole);
     int shift = gn_store_count(wanted) - gn_store_count(ours);
     static float a[64 * 64 * 9], b[64 * 64 * 9];
-    step(f, whole, f->data);
-    step(f, rest, gn_frozen_dataset(frozen));
+    float losses[2][2 * TRAINING];
+    step(f, whole, f->data, losses[0]);
+    step(f, rest, gn_frozen_dataset(frozen), losses[1]);
+    assert_close(losses[1], losses[0], f->data->n, loss_tolerance);
     assert_true(shift > 0);
     assert_int_equal(gn_network_trained(rest).size, gn_network_trained(whole).size);
     for (int i = 0; i < gn_store_count(ours); i++) {
@@ -334,7 +352,7 @@ static void assert_same_step(const fixture *f, const gn_frozen *frozen, gn_netwo
             continue;
         assert_ok(f->ctx, gn_store_get_gradient(f->ctx, ours, i, a));
         assert_ok(f->ctx, gn_store_get_gradient(f->ctx, wanted, i + shift, b));
-        assert_close(a, b, (size_t)p->size, tolerance);
+        assert_true(relative_difference(a, b, (size_t)p->size) < gradient_tolerance);
     }
 }
 
@@ -344,11 +362,13 @@ static void test_layers(void **state)
     static const struct {
         const char *arch, *layer;
         int activations;
-        double tolerance;
+        double loss_tolerance, gradient_tolerance;
     } cases[] = {
-        {"resnet20", "layer2", GN_KEEP_F32, 1e-5}, {"resnet20", "layer2", GN_KEEP_F16, 1e-2},
-        {"resnet20", "conv1", GN_KEEP_F32, 1e-5},  {"resnet20", "layer3.0", GN_KEEP_F32, 1e-5},
-        {"vit", "blocks.0", GN_KEEP_F32, 1e-5},
+        {"resnet20", "layer2", GN_KEEP_F32, 1e-5, 2e-3},
+        {"resnet20", "layer2", GN_KEEP_F16, 1e-2, 2e-2},
+        {"resnet20", "conv1", GN_KEEP_F32, 1e-5, 2e-3},
+        {"resnet20", "layer3.0", GN_KEEP_F32, 1e-5, 2e-3},
+        {"vit", "blocks.0", GN_KEEP_F32, 1e-5, 1e-4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fixture f;
@@ -367,7 +387,7 @@ static void test_layers(void **state)
         assert_true(gn_network_can_cut(gn_frozen_network(frozen)));
         assert_ok(f.ctx, gn_frozen_new_network(f.ctx, frozen, false, 77, 16, &rest));
         assert_ok(f.ctx, gn_frozen_put(f.ctx, frozen, rest)); /* its fresh head */
-        assert_same_step(&f, frozen, rest, cases[i].tolerance);
+        assert_same_step(&f, frozen, rest, cases[i].loss_tolerance, cases[i].gradient_tolerance);
         gn_network_close(rest);
         gn_frozen_close(frozen);
         cached_file(&f, path, 1);

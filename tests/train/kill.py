@@ -52,7 +52,7 @@ KINDS = {
     "estimator xrm": "--method.estimator xrm --select.metric inferred_wga".split(),
     "estimator mst": "--method.estimator mst --method.name groupdro".split(),
     "estimator ecs": "--method.estimator ecs --method.name resampling".split(),
-    "estimator ensemble": "--method.estimator ensemble --method.t 0.1".split(),
+    "estimator ensemble": "--method.estimator ensemble --method.t 0.1 --train.optimizer adam".split(),
     "estimator crossfit": ("--method.estimator crossfit --method.membership soft "
                            "--method.no_shortcut keep").split(),
     "target": "--train.steps 60 --method.target marginal".split(),
