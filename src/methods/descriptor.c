@@ -17,9 +17,10 @@ static const char *fault_of(const gn_method *method)
         return "paper is missing";
     if (!method->summary)
         return "summary is missing";
-    if (!method->plan)
+    bool trains = !(gn_is_estimator(method) && method->stages && !method->plan && !method->step);
+    if (trains && !method->plan)
         return "the hook plan is missing";
-    if (!method->step)
+    if (trains && !method->step)
         return "the hook step is missing";
     if (gn_is_estimator(method) && !method->attributes_found)
         return "the hook attributes_found is missing, which goes with groups";

@@ -240,9 +240,9 @@ gerne_groups *gn_extrapolation_groups(const gn_run *run)
 
 gerne_status gn_extrapolation_target(const gn_run *run, gerne_groups *groups, const char *target)
 {
-    gerne_status status = groups ? gerne_groups_set_target(run->ctx, groups, target)
-                                 : gn_target_check(run->ctx, target, run->classes,
-                                                   run->estimator->attributes_found(run));
+    gerne_status status =
+        groups ? gerne_groups_set_target(run->ctx, groups, target)
+               : gn_target_check(run->ctx, target, run->classes, run->attributes_found);
     return status == GERNE_OK ? status : gn_fail_in(run->ctx, status, "method.target");
 }
 

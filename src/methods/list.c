@@ -40,7 +40,8 @@
     X(mst)                                                                                         \
     X(ecs)                                                                                         \
     X(ensemble)                                                                                    \
-    X(crossfit)
+    X(crossfit)                                                                                    \
+    X(run)
 
 #define DECLARE_METHOD(name)    extern const gn_method gn_method_##name;
 #define DECLARE_ESTIMATOR(name) extern const gn_method gn_estimator_##name;

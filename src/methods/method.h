@@ -130,8 +130,9 @@ typedef struct gn_run {
     uint64_t seed;              /* of this stage */
     size_t n;                   /* training samples */
     uint32_t classes, attributes;
-    const int32_t *y, *a;  /* [n]; a is 0 everywhere when attributes are unknown */
-    const int32_t *true_a; /* [n], or NULL when the data has no attributes; for reports */
+    uint32_t attributes_found; /* those that the estimator will find; without one, attributes */
+    const int32_t *y, *a;      /* [n]; a is 0 everywhere when attributes are unknown */
+    const int32_t *true_a;     /* [n], or NULL when the data has no attributes; for reports */
     uint32_t true_attributes;
     gerne_groups *groups;          /* of y and a; check, limits and start may set their target */
     gerne_groups *expected;        /* in check: sizes of the groups that the estimator will find;
@@ -228,7 +229,8 @@ struct gn_method {
 
     const gn_log_plot *plots; /* up to one without a title; NULL: loss, and figures called L_... */
 
-    /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. */
+    /* Fills stages[GN_STAGES_MAX] and returns their number; NULL: one stage as configured. An
+     * estimator that trains nothing returns 0, and has neither plan nor step. */
     int (*stages)(const gn_run *run, gn_stage *stages);
     /* Before any sample is read: are the options and the groups usable? May be NULL. */
     gerne_status (*check)(gn_run *run);
@@ -331,6 +333,17 @@ typedef struct gn_grouping {
  * them, unless method.no_shortcut lets it be. Where the truth is known, run->pseudo says how well
  * the minority was found; nothing else ever looks at it. */
 GERNE_CHECKED gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping);
+
+/* What the estimator of another run has found in the same data, from that run's directory: its
+ * groups, and the cells of the validation split that it has (else NULL). Borrowed as long as the
+ * run lives. */
+typedef struct gn_found_groups {
+    gn_grouping grouping;
+    const int32_t *cells[GN_CELLS_KINDS];
+    uint32_t cell_counts[GN_CELLS_KINDS];
+} gn_found_groups;
+GERNE_CHECKED gerne_status gn_run_found_elsewhere(gn_run *run, const char *directory,
+                                                  const gn_found_groups **out);
 
 /* From now on evaluations judge the validation split by these cells too: values [its samples] in
  * 0..count-1, copied. Called by groups (estimators) or start, so again after a resume. */

@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "ranks/ranks.h"
 #include "train/divergence.h"
+#include "train/found.h"
 #include "train/train.h"
 
 /* What a killed process left half written is nothing. Closes the folder. */
@@ -111,7 +112,8 @@ void gn_rundir_undo(gn_trainer *t, gerne_status why)
     if (!t->directory.fresh || (t->stepped && why != GERNE_EUSAGE))
         return;
     static const char *const files[] = {"config.yaml", "log.jsonl",        GN_EVENTS_FILE,
-                                        "last.ckpt",   "best.safetensors", GN_DIVERGED_FILE};
+                                        "last.ckpt",   "best.safetensors", GN_DIVERGED_FILE,
+                                        GN_FOUND_FILE};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         remove_file(t, files[i], "");
     for (int s = 0; s < t->stage_count; s++)

@@ -215,10 +215,19 @@ static gerne_status check_grouping(gn_run *run, const gerne_groups *groups)
     return GERNE_OK;
 }
 
-static gerne_status keep_membership(gn_run *run, const gn_grouping *grouping)
+/* What is kept of them beside the labels: for judging, and for other runs. */
+static gerne_status keep_grouping(gn_run *run, const gn_grouping *grouping)
 {
+    gn_grouping *kept = &trainer_of(run)->input.found;
     size_t count = run->n * grouping->attributes;
     float *copy;
+    bool *minority = NULL;
+    if (grouping->minority) {
+        GN_TRY(gn_arena_alloc(run->ctx, trainer_of(run)->arena, grouping->attributes,
+                              sizeof *minority, &minority));
+        memcpy(minority, grouping->minority, grouping->attributes * sizeof *minority);
+    }
+    *kept = (gn_grouping){.attributes = grouping->attributes, .minority = minority};
     run->membership = NULL;
     if (!grouping->membership)
         return GERNE_OK;
@@ -242,7 +251,7 @@ gerne_status gn_run_regroup(gn_run *run, const gn_grouping *grouping)
     run->groups = groups;
     run->attributes = grouping->attributes;
     GN_TRY(status);
-    GN_TRY(keep_membership(run, grouping));
+    GN_TRY(keep_grouping(run, grouping));
     GN_TRY(check_grouping(run, groups));
     return judge_grouping(run, grouping, groups);
 }

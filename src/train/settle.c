@@ -193,18 +193,28 @@ static gerne_status check_split(gn_trainer *t, gn_split split)
     return GERNE_OK;
 }
 
+/* How many attributes the groups will have that the method sees. */
+static void settle_attributes_found(gn_trainer *t)
+{
+    gn_run *run = &t->run;
+    run->attributes_found = run->attributes;
+    if (!run->estimator)
+        return;
+    const void *own = run->options;
+    run->options = t->config->estimator_options;
+    run->attributes_found = run->estimator->attributes_found(run);
+    run->options = own;
+}
+
 enum { USUAL_BATCH = 128 };
 
 static gerne_status settle_sizes(gn_trainer *t)
 {
     gn_run *run = &t->run;
     const gn_train_options *train = &t->config->train;
-    int64_t attributes = run->attributes, k = (int64_t)run->classes;
-    if (run->estimator)
-        attributes = run->estimator->attributes_found(run);
-    int64_t per_class = train->per_class;
+    int64_t per_class = train->per_class, k = (int64_t)run->classes;
     if (train->per_group)
-        per_class = attributes * train->per_group;
+        per_class = (int64_t)run->attributes_found * train->per_group;
     int64_t usual = run->n < USUAL_BATCH ? (int64_t)run->n : USUAL_BATCH;
     int64_t batch = per_class ? k * per_class : train->batch ? train->batch : usual;
     if (!per_class)
@@ -275,6 +285,8 @@ static gerne_status hash_run(gn_trainer *t)
     GN_TRY(gn_text_add(t->run.ctx, &text, "gerne %s\nthreads %d\ndata %s\nweights %s\n",
                        gerne_version(), gn_device_threads(t->device), t->input.fingerprint,
                        t->input.weights_digest));
+    if (t->input.elsewhere_digest[0])
+        GN_TRY(gn_text_add(t->run.ctx, &text, "groups %s\n", t->input.elsewhere_digest));
     int ranks = gn_ranks_size(gn_ranks_of(t->run.ctx));
     if (ranks > 1)
         GN_TRY(gn_text_add(t->run.ctx, &text, "ranks %d\n", ranks));
@@ -350,8 +362,7 @@ static gerne_status hint_at_cells(gerne_ctx *ctx, gn_val_cells kind)
     return GERNE_OK;
 }
 
-/* The figures of cells exist where a part of the run gives the cells. */
-static gerne_status check_selection(gn_trainer *t)
+bool gn_metric_of_cells(int metric, gn_val_cells *kind)
 {
     static const gn_val_cells kinds[] = {
         [GN_METRIC_INFERRED_WGA] = GN_CELLS_INFERRED,
@@ -359,10 +370,20 @@ static gerne_status check_selection(gn_trainer *t)
         [GN_METRIC_BIAS_WGA] = GN_CELLS_BIASED,
         [GN_METRIC_BIAS_GBA] = GN_CELLS_BIASED,
     };
+    if (metric < GN_METRIC_INFERRED_WGA)
+        return false;
+    *kind = kinds[metric];
+    return true;
+}
+
+/* The figures of cells exist where a part of the run gives the cells. */
+static gerne_status check_selection(gn_trainer *t)
+{
     const gn_run *run = &t->run;
     int metric = t->config->select.metric;
+    gn_val_cells kind;
     char word[32];
-    if (metric < GN_METRIC_INFERRED_WGA)
+    if (!gn_metric_of_cells(metric, &kind))
         return GERNE_OK;
     gn_choice_word(GN_METRIC_CHOICES, metric, word, sizeof word);
     if (t->config->select.split == GN_SELECT_TEST) {
@@ -372,13 +393,13 @@ static gerne_status check_selection(gn_trainer *t)
         return GERNE_EUSAGE;
     }
     unsigned given = run->method->val_cells | (run->estimator ? run->estimator->val_cells : 0);
-    if (given >> kinds[metric] & 1)
+    if (given >> kind & 1)
         return GERNE_OK;
-    bool inferred = kinds[metric] == GN_CELLS_INFERRED;
+    bool inferred = kind == GN_CELLS_INFERRED;
     gn_fail(run->ctx, GERNE_EUSAGE, "select.metric: '%s' does not exist for this run: %s", word,
             inferred ? "no estimator infers groups of the validation split"
                      : "it has no biased model that predicts the validation split");
-    GN_TRY(hint_at_cells(run->ctx, kinds[metric]));
+    GN_TRY(hint_at_cells(run->ctx, kind));
     return GERNE_EUSAGE;
 }
 
@@ -416,6 +437,16 @@ static gerne_status settle_augmentation(gn_trainer *t)
     return GERNE_OK;
 }
 
+/* An estimator without plan and step says that it has no stages (a plug-in may be wrong). */
+static gerne_status check_owners(const gn_trainer *t)
+{
+    for (int i = 0; i < t->stage_count; i++)
+        if (!t->stages[i].owner->plan)
+            return gn_fail(t->run.ctx, GERNE_EDATA, "'%s' has a stage, but no hook plan",
+                           t->stages[i].owner->name);
+    return GERNE_OK;
+}
+
 static gerne_status settle_stages(gn_trainer *t)
 {
     gn_run *run = &t->run;
@@ -431,7 +462,9 @@ static gerne_status settle_stages(gn_trainer *t)
     add_stages(t, run->method, c->method_options);
     run->expected = expected;
     run->sizes_checked = expected != NULL;
-    gerne_status status = settle_augmentation(t);
+    gerne_status status = check_owners(t);
+    if (status == GERNE_OK)
+        status = settle_augmentation(t);
     if (status == GERNE_OK && run->method->check)
         status = run->method->check(run);
     run->expected = NULL;
@@ -464,6 +497,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(gn_settle_repair(t));
     GN_TRY(take_labels(t));
     GN_TRY(take_validation_labels(t));
+    settle_attributes_found(t);
     GN_TRY(settle_sizes(t));
     GN_TRY(settle_network(t));
     GN_TRY(check_average(t));

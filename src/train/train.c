@@ -9,6 +9,7 @@
 #include "base/folder.h"
 #include "ranks/ranks.h"
 #include "train/divergence.h"
+#include "train/found.h"
 #include "train/rundir.h"
 #include "train/trainer.h"
 
@@ -27,6 +28,8 @@ static gerne_status save_stage_model(gn_trainer *t)
 static gerne_status pass_stage(gn_trainer *t, bool *reused)
 {
     GN_TRY(gn_stage_enter(t));
+    if (t->run.estimator && t->run.stage->owner == t->run.method)
+        GN_TRY(gn_found_write(t));
     *reused = false;
     bool last = t->at.stage == t->stage_count - 1;
     if (!last)

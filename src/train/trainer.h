@@ -78,6 +78,9 @@ typedef struct gn_run_input {
     gerne_groups *groups, *val_groups; /* of the training and the validation split */
     int32_t *val_y, *val_a;
     gn_cell_values val_cells[GN_CELLS_KINDS];
+    gn_grouping found; /* of the estimator: how many attributes, and which are the minority */
+    const gn_found_groups *elsewhere;     /* taken from another run, or NULL */
+    char elsewhere_digest[GN_SHA256_HEX]; /* of their file; "" without one */
     char fingerprint[GN_SHA256_HEX];
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_run_input;
@@ -171,6 +174,8 @@ GN_LOCAL_HANDLE(gn_trainer, gn_trainer_close)
 
 /* settle.c: data, groups, sizes, and everything that can be refused before anything is written. */
 GERNE_CHECKED gerne_status gn_trainer_settle(gn_trainer *t);
+/* Whether a metric of section select is about cells of the validation split, and which. */
+bool gn_metric_of_cells(int metric, gn_val_cells *kind);
 /* Ranks of another version, configuration, data or kind of CPU are refused. */
 GERNE_CHECKED gerne_status gn_compare_ranks(gn_trainer *t);
 /* Where layers are frozen the features of all samples take the place of the data. */

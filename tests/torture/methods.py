@@ -19,7 +19,8 @@ PROGRAM, INJECT = (os.path.abspath(a) for a in sys.argv[1:3])
 MOST = int(sys.argv[3]) if len(sys.argv) > 3 else None
 # Few checkpoints: one is as good as the other, and each has a dozen places.
 COMMON = ("--threads 1 --quiet --train.per_class 8 --model.hidden 32 --train.eval_every 30 "
-          "--train.checkpoint_every 25 --train.lr 0.05 --data.n 600 --out run --cache cache").split()
+          "--train.checkpoint_every 25 --train.lr 0.05 --data.n 600").split()
+PLACES = "--out run --cache cache".split()
 
 
 def places(count, which):
@@ -49,12 +50,12 @@ def killed_at(words, at, wanted):
 
 
 def main():
-    kill.add_listed(PROGRAM)
+    kill.add_listed(PROGRAM, COMMON)
     kill.add_rules(PROGRAM)
     faults, killed, boundaries = [], 0, 0
     with own_folder():
         for which, (kind, arguments) in enumerate(kill.KINDS.items()):
-            words = [*COMMON, *arguments]
+            words = [*COMMON, *PLACES, *arguments]
             fresh()
             result = start(PROGRAM, ["train", *words], LD_PRELOAD=INJECT, GERNE_INJECT="none:0",
                            GERNE_INJECT_COUNTS=os.path.abspath("counts"))

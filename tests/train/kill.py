@@ -6,6 +6,7 @@ Every method and estimator of the program's list is trained. The moments come fr
 they hit depends on the machine, and must not matter. Runs of several stages are also killed at every
 boundary between two, as soon as their log tells that a stage has ended.
 """
+import atexit
 import json
 import os
 import random
@@ -64,7 +65,18 @@ for kind, arguments in KINDS.items():
                       "--train.steps 40 --data.ratio 0.1").split()
 
 
-def add_listed(program):
+def add_run(program, common):
+    """Estimator run, with a run to take groups from."""
+    folder = tempfile.mkdtemp(prefix="gerne-kill-groups-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    found = os.path.join(folder, "found")
+    estimator = KINDS["estimator jtt"]
+    finish(start(program, [*common, *estimator, "--out", found, "--cache", found + ".cache"]))
+    KINDS["estimator run"] = ("--method.attributes unknown --method.estimator run --train.steps 40 "
+                              f"--data.ratio 0.1 --method.estimator_run {found}").split()
+
+
+def add_listed(program, common=COMMON):
     """Methods and estimators that have no line of their own above."""
     listed = json.loads(subprocess.run([program, "methods", "--json"], check=True,
                                        capture_output=True).stdout)
@@ -74,6 +86,9 @@ def add_listed(program):
         biased = method["name"] == "biased" # kind "unknown": it is gerne's default
         if biased or any(option == arguments[i:i + 2] for arguments in KINDS.values()
                          for i in range(len(arguments))):
+            continue
+        if method["name"] == "run":
+            add_run(program, common)
             continue
         if estimator:
             sys.exit(f"estimator {method['name']} has no line in this test")
