@@ -250,6 +250,7 @@ static gerne_status print_report(gn_trainer *t, const judgement *best, const jud
 
 typedef struct ending {
     judgement best, last, oracle;
+    const judgement *of_last, *of_oracle; /* best where they are the same; of_oracle may be NULL */
     gn_predictions predictions;
 } ending;
 
@@ -262,7 +263,7 @@ static gerne_status judge_kept(gn_trainer *t, const gn_snapshot *kept, ending *e
     return status;
 }
 
-static gerne_status judge_all(gn_trainer *t, ending *e)
+static gerne_status judge_last(gn_trainer *t, ending *e)
 {
     gn_kept_head kept;
     gn_swap_average(t);
@@ -271,10 +272,22 @@ static gerne_status judge_all(gn_trainer *t, ending *e)
         status = judge(t, &e->predictions, &e->last);
     gn_refit_end(t, &kept, &status);
     gn_swap_average(t);
-    GN_TRY(status);
-    if (t->now.oracle.values)
+    return status;
+}
+
+/* Choices often fall on one checkpoint, the last one for example: it is judged once. */
+static gerne_status judge_all(gn_trainer *t, ending *e)
+{
+    int64_t best = t->at.best.step;
+    bool oracle = t->now.oracle.values != NULL;
+    if (best != t->at.step)
+        GN_TRY(judge_last(t, e));
+    if (oracle && best != t->at.oracle.step)
         GN_TRY(judge_kept(t, &t->now.oracle, e, &e->oracle));
-    return judge_kept(t, &t->now.best, e, &e->best);
+    GN_TRY(judge_kept(t, &t->now.best, e, &e->best));
+    e->of_last = best == t->at.step ? &e->best : &e->last;
+    e->of_oracle = !oracle ? NULL : best == t->at.oracle.step ? &e->best : &e->oracle;
+    return GERNE_OK;
 }
 
 /* What is neither step nor inference is our own: drawing, metrics, logs, files. */
@@ -303,9 +316,9 @@ static gerne_status finish(gn_trainer *t, ending *e, gn_text *report, json_t **j
      * ends once. */
     GN_TRY(gn_save(t));
     GN_TRY(log_end(t));
-    GN_TRY(make_json(t, &e->best, &e->last, t->now.oracle.values ? &e->oracle : NULL, json));
+    GN_TRY(make_json(t, &e->best, e->of_last, e->of_oracle, json));
     GN_TRY(write_json(t, *json));
-    return report ? print_report(t, &e->best, &e->last, report) : GERNE_OK;
+    return report ? print_report(t, &e->best, e->of_last, report) : GERNE_OK;
 }
 
 gerne_status gn_finish_run(gn_trainer *t, gn_text *report, json_t **results)
