@@ -75,7 +75,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 void gn_map_guard(void)
 {
-    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
     sigaction(SIGBUS, &action, NULL);
 }

@@ -31,13 +31,29 @@ static void note_interrupt(int number)
     interrupted = 1;
 }
 
+/* What stops a job may say so to the process and to its group: timeout(1) does, at once. */
+static const double one_message = 0.5; /* seconds */
+static double noted_at;
+
+static void note_or_end(int number)
+{
+    double now = gn_seconds();
+    if (interrupted && now - noted_at > one_message) {
+        signal(number, SIG_DFL);
+        raise(number); /* when this returns */
+    }
+    if (!interrupted)
+        noted_at = now;
+    interrupted = 1;
+}
+
 /* From the first report on, Ctrl-C asks the work to stop, and so does a terminal that goes away
  * (unless nohup had it ignored); a second one stops it at once. Batch systems announce the end of a
- * job with SIGUSR1 or SIGTERM, and some of them more than once. */
+ * job with SIGUSR1 or SIGTERM, and some of them more than once. SA_ONSTACK: engine/signal_stack.h. */
 void gn_catch_signals(bool again)
 {
-    struct sigaction action = {.sa_handler = note_interrupt,
-                               .sa_flags = again ? SA_RESTART : (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = again ? note_interrupt : note_or_end,
+                               .sa_flags = SA_ONSTACK | (again ? SA_RESTART : 0)};
     struct sigaction hangup;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "engine/signal_stack.h"
 #include "engine/tile_product.h"
 
 #ifdef _OPENMP
@@ -93,6 +94,7 @@ gerne_status gn_device_new(gerne_ctx *ctx, int threads, gn_precision precision, 
 #else
     device->threads = threads > 0 ? threads : 1;
 #endif
+    gn_make_signal_stacks();
     device->precision = precision;
     device->tiles = precision == GN_FP32 && uses_tiles();
     device->emulates = !cpu_has_bf16() && precision == GN_BF16;
@@ -123,6 +125,7 @@ void gn_device_close(gn_device *device)
 void gn_device_enter(const gn_device *device)
 {
     gn_restore_threads(device->threads);
+    gn_make_signal_stacks(); /* the caller may be another thread than the one that made it */
 }
 
 int gn_threads_of_caller(void)
