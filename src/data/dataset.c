@@ -184,12 +184,29 @@ static void add_names(gn_sha256 *hash, const char *const *names, uint32_t count)
         gn_sha256_add(hash, names[i], strlen(names[i]) + 1);
 }
 
+static gerne_status check_prepared(gerne_ctx *ctx, const gn_dataset *dataset)
+{
+    return dataset->prepared ? GERNE_OK
+                             : gn_fail(ctx, GERNE_EINTERNAL,
+                                       "a dataset has no fingerprint before it is prepared");
+}
+
+gerne_status gn_dataset_add_identity(gerne_ctx *ctx, const gn_dataset *dataset, gn_sha256 *hash)
+{
+    GN_TRY(check_prepared(ctx, dataset));
+    add_u64(hash, dataset->n);
+    add_names(hash, dataset->class_names, dataset->classes);
+    if (dataset->y)
+        gn_sha256_add(hash, dataset->y, dataset->n * sizeof *dataset->y);
+    gn_sha256_add(hash, dataset->content_digest, GN_SHA256_SIZE);
+    return GERNE_OK;
+}
+
 gerne_status gn_dataset_fingerprint(gerne_ctx *ctx, const gn_dataset *dataset,
                                     char hex[GN_SHA256_HEX])
 {
-    if (!dataset->prepared)
-        return gn_fail(ctx, GERNE_EINTERNAL, "a dataset has no fingerprint before it is prepared");
     gn_sha256 hash;
+    GN_TRY(check_prepared(ctx, dataset));
     gn_sha256_start(&hash);
     gn_sha256_add(&hash, "gerne data 1", 12);
     add_u64(&hash, dataset->field);

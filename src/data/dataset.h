@@ -127,6 +127,10 @@ const char *gn_dataset_file(const gn_dataset *dataset, size_t i, char *buffer, s
 /* What training sees: labels, splits, contents and transform, not paths. After prepare. */
 GERNE_CHECKED gerne_status gn_dataset_fingerprint(gerne_ctx *ctx, const gn_dataset *dataset,
                                                   char hex[GN_SHA256_HEX]);
+/* What the samples are and in which order, whatever is known of their attributes and done to them
+ * before they are trained on. After prepare. */
+GERNE_CHECKED gerne_status gn_dataset_add_identity(gerne_ctx *ctx, const gn_dataset *dataset,
+                                                   gn_sha256 *hash);
 
 /* counts[y * A + a] of a split, A taken as 1 when attributes are unknown; zeros at first. */
 void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *counts);

@@ -84,6 +84,15 @@ double gn_soft_bound(const gn_soft *soft, const double *rho, uint32_t y, size_t 
     return least < 1 ? 1 / (1 - least) : INFINITY;
 }
 
+double gn_soft_lower_bound(const gn_soft *soft, const double *rho, uint32_t y)
+{
+    double most = 1;
+    for (size_t i = 0; i < soft->n; i++)
+        if ((uint32_t)soft->y[i] == y)
+            most = fmax(most, rho[i]);
+    return most > 1 ? -1 / (most - 1) : -INFINITY;
+}
+
 void gn_soft_weights(const gn_soft *soft, const double *rho, const double *s, float *weights)
 {
     for (size_t i = 0; i < soft->n; i++)

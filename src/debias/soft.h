@@ -31,6 +31,8 @@ void gn_soft_ratios(const gn_soft *soft, const double *alpha, const double *targ
 /* Up to which s no sample of the class has a negative weight; infinite when all have rho = 1.
  * *sample is the one that binds. */
 double gn_soft_bound(const gn_soft *soft, const double *rho, uint32_t y, size_t *sample);
+/* The lowest s with the same property; -INFINITY where nothing binds. */
+double gn_soft_lower_bound(const gn_soft *soft, const double *rho, uint32_t y);
 
 /* Fills weights[n]; s is that of each class. */
 void gn_soft_weights(const gn_soft *soft, const double *rho, const double *s, float *weights);

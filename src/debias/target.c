@@ -52,8 +52,8 @@ static gerne_status read_row(gerne_ctx *ctx, const char *text, const char **at, 
         *at += strspn(*at, " ");
         size_t size = strcspn(*at, ",; ");
         double value;
-        snprintf(item, sizeof item, "%.*s", (int)(size < 31 ? size : 31), *at);
-        if (!gn_parse_double(item, &value))
+        snprintf(item, sizeof item, "%.*s", (int)(size < sizeof item ? size : 0), *at);
+        if (!gn_parse_double(item, &value)) /* nor is a number that long one */
             return refuse(ctx, text);
         if (*count < attributes)
             row[*count] = value;

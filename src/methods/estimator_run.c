@@ -19,10 +19,15 @@ static int stages(const gn_run *run, gn_stage *list)
     return 0;
 }
 
+static bool is_named(const run_options *given)
+{
+    return given->directory && given->directory[0];
+}
+
 static gerne_status find(gn_run *run, const gn_found_groups **out)
 {
     const run_options *given = run->options;
-    if (given->directory)
+    if (is_named(given))
         return gn_run_found_elsewhere(run, given->directory, out);
     gn_fail(run->ctx, GERNE_EUSAGE, "estimator 'run' has no run to take groups from");
     gn_hint(run->ctx, "name its directory with --method.estimator_run");
@@ -48,6 +53,16 @@ static bool gives_membership(const gn_run *run)
     return find((gn_run *)run, &found) == GERNE_OK && found->grouping.membership;
 }
 
+static gerne_status expect(const gn_run *run, char *at, size_t size, gerne_groups **out)
+{
+    const run_options *given = run->options;
+    *out = NULL;
+    (void)at;
+    (void)size;
+    return is_named(given) ? gn_found_sizes(run->ctx, given->directory, run->classes, out)
+                           : GERNE_OK; /* check says it */
+}
+
 static gerne_status groups(gn_run *run)
 {
     const gn_found_groups *found;
@@ -62,8 +77,8 @@ static gerne_status groups(gn_run *run)
 static const char description[] =
     "The groups that another run has found: every run whose attributes are unknown and that has an "
     "estimator keeps them in its directory (groups.ckpt), and method.estimator_run names that "
-    "directory. Network, method and seed of the two may differ; the data, and what of it is held "
-    "out, must be the same.\n\n"
+    "directory. Network, method, seed and augmentation of the two may differ; the samples, and what "
+    "of them is held out, must be the same.\n\n"
     "    a_i: as in the other run\n\n"
     "Use it to find groups where that is cheap, on the features of a frozen network, and to train "
     "where it is not; to compare methods on the same groups; or to search settings of a method "
@@ -84,5 +99,7 @@ const gn_method gn_estimator_run = {
     .check = check,
     .attributes_found = attributes_found,
     .gives_membership = gives_membership,
+    .expect = expect,
+    .reads = "estimator_run",
     .groups = groups,
 };

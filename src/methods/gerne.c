@@ -104,8 +104,8 @@ static gerne_status check_groups(gn_run *run, const gerne_groups *groups)
     double beta = beta_of(run);
     if (given->adapt.rule || given->adapt.by_class)
         GN_TRY(gn_adapt_check(run, &given->adapt, groups, gn_s_of(given->c, beta)));
-    if (given->adapt.by_class)
-        return GERNE_OK; /* a class lowers a beta that is too large for it */
+    if (given->adapt.by_class) /* a class lowers a beta that is too large for it */
+        beta = fmin(beta, gn_beta_of(given->c, AUTOMATIC_S));
     return gerne_check_beta(run->ctx, groups, given->c, beta,
                             gn_extrapolation_flags(run, given->beyond_bounds));
 }

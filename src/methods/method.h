@@ -264,6 +264,7 @@ struct gn_method {
      * NULL, and leave *out NULL, when they cannot be told. May append to at, "t = 0.01", what they
      * depend on. */
     gerne_status (*expect)(const gn_run *run, char *at, size_t size, gerne_groups **out);
+    const char *reads; /* the option that names a run whose groups it takes; or NULL */
     /* After its stages, and again whenever a run is resumed after them: gives the groups, by
      * gn_run_regroup, from the tables that the stages have left. */
     gerne_status (*groups)(gn_run *run);
@@ -344,6 +345,9 @@ typedef struct gn_found_groups {
 } gn_found_groups;
 GERNE_CHECKED gerne_status gn_run_found_elsewhere(gn_run *run, const char *directory,
                                                   const gn_found_groups **out);
+/* Their sizes alone, to be closed by the caller: before a run has its data. */
+GERNE_CHECKED gerne_status gn_found_sizes(gerne_ctx *ctx, const char *directory, uint32_t classes,
+                                          gerne_groups **out);
 
 /* From now on evaluations judge the validation split by these cells too: values [its samples] in
  * 0..count-1, copied. Called by groups (estimators) or start, so again after a resume. */

@@ -22,19 +22,22 @@ gerne_status gn_soft_law_check(const gn_run *run)
 static gerne_status refuse(gn_run *run, double s, double bound, uint32_t y, bool beyond)
 {
     char text[GN_GROUP_TEXT];
+    const char *side = s > bound ? "above" : "below";
     gn_class_text(run->groups, y, text);
     if (beyond) {
         gn_warn(run->ctx,
-                "s = c (1 + beta) = %g is above %.6f, where a sample of class %s has weight 0; "
+                "s = c (1 + beta) = %g is %s %.6f, where a sample of class %s has weight 0; "
                 "allowed because beyond_bounds is set",
-                s, bound, text);
+                s, side, bound, text);
         return GERNE_OK;
     }
     gn_fail(run->ctx, GERNE_EUSAGE,
-            "s = c (1 + beta) = %g is above %.6f, where a sample of class %s has weight 0", s,
+            "s = c (1 + beta) = %g is %s %.6f, where a sample of class %s has weight 0", s, side,
             bound, text);
-    gn_hint(run->ctx, "use a smaller --method.beta, or --method.s_by_class, which limits each "
-                      "class separately, or set method.beyond_bounds");
+    gn_hint(run->ctx, "%s, or set method.beyond_bounds",
+            s > bound ? "use a smaller --method.beta, or --method.s_by_class, which limits each "
+                        "class separately"
+                      : "use a larger --method.beta");
     return GERNE_EUSAGE;
 }
 
@@ -48,8 +51,11 @@ static gerne_status limit(gn_run *run, gn_soft_law *law, const gn_soft_law_optio
         size_t binding;
         double bound = gn_soft_bound(soft, rho, y, &binding);
         s[y] = options->by_class ? fmin(wanted, PART * bound) : wanted;
+        double lower = gn_soft_lower_bound(soft, rho, y);
         if (s[y] > bound * (1 + 1e-9))
             GN_TRY(refuse(run, wanted, bound, y, options->beyond_bounds));
+        if (s[y] < lower * (1 + 1e-9))
+            GN_TRY(refuse(run, wanted, lower, y, options->beyond_bounds));
         law->s += s[y] / run->classes;
     }
     return GERNE_OK;
@@ -72,7 +78,7 @@ gerne_status gn_soft_law_start(gn_run *run, gn_soft_law *law, const gn_soft_law_
     GN_TRY(gerne_law_fill(run->ctx, run->groups, GERNE_LAW_LESS_BIASED, options->c, 0, drawn));
     gn_soft_redraw(run->groups, run->y, run->a, run->n, drawn, law->weights);
     run->c = options->c;
-    run->beta = options->beta;
+    run->beta = options->by_class ? (double)NAN : options->beta;
     run->pass_samples = (size_t)run->classes * run->per_class;
     return gn_run_sampler(run, NULL, &(gerne_sampler_options){.c = options->c}, &law->sampler);
 }

@@ -20,18 +20,20 @@ enum { ATTRIBUTES_MAX = 100000 };
 static json_t *head_of(const gn_trainer *t)
 {
     const gerne_groups *groups = t->input.groups;
-    json_t *names = json_array(), *cells = json_object();
+    json_t *names = json_array(), *cells = json_object(), *counts = json_array();
+    for (size_t g = 0; g < (size_t)groups->classes * groups->attributes; g++)
+        json_array_append_new(counts, json_integer((json_int_t)gerne_groups_count(
+                                          groups, (uint32_t)(g / groups->attributes),
+                                          (uint32_t)(g % groups->attributes))));
     for (uint32_t a = 0; a < groups->attributes; a++)
         json_array_append_new(names, json_string(groups->attribute_names[a]));
     for (int kind = 0; kind < GN_CELLS_KINDS; kind++)
         if (t->input.val_cells[kind].values)
             json_object_set_new(cells, cell_names[kind],
                                 json_integer(t->input.val_cells[kind].count));
-    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:o,s:o}", "gerne", gerne_version(), "data_fingerprint",
-                     t->input.fingerprint, "estimator", t->run.estimator->name, "training",
-                     (json_int_t)t->input.samples[GN_TRAIN].count, "validation",
-                     (json_int_t)t->input.samples[GN_VAL].count, "attributes", names, "cells",
-                     cells);
+    return json_pack("{s:s,s:s,s:s,s:o,s:o,s:o}", "gerne", gerne_version(), "samples",
+                     t->input.samples_digest, "estimator", t->run.estimator->name, "attributes",
+                     names, "counts", counts, "cells", cells);
 }
 
 gerne_status gn_found_write(gn_trainer *t)
@@ -57,69 +59,69 @@ gerne_status gn_found_write(gn_trainer *t)
 
 /* ---- in ---- */
 
+static gerne_status damaged(gerne_ctx *ctx, const char *path)
+{
+    return gn_fail(ctx, GERNE_EDATA, "%s: the file is damaged", path);
+}
+
+gerne_status gn_found_path(gerne_ctx *ctx, gn_arena *arena, const char *directory, const char **out)
+{
+    GN_TRY(gn_path_join(ctx, arena, directory, GN_FOUND_FILE, out));
+    if (gn_path_exists(*out))
+        return GERNE_OK;
+    gn_fail(ctx, GERNE_EUSAGE, "'%s' has no groups that an estimator has found (%s)", directory,
+            GN_FOUND_FILE);
+    gn_hint(ctx, "name a run with --method.attributes unknown and an estimator; a run that is "
+                 "resumed needs the one that it was started with");
+    return GERNE_EUSAGE;
+}
+
+static gerne_status open_file(gerne_ctx *ctx, const char *path, gn_checkpoint **out)
+{
+    GN_TRY(gn_checkpoint_open(ctx, path, out));
+    const json_t *head = gn_checkpoint_head(*out);
+    const json_t *names = json_object_get(head, "attributes");
+    size_t count = json_array_size(names);
+    bool whole =
+        count > 0 && count <= ATTRIBUTES_MAX && json_is_string(json_object_get(head, "samples"));
+    for (size_t a = 0; a < count; a++)
+        whole = whole && json_is_string(json_array_get(names, a));
+    return whole ? GERNE_OK : damaged(ctx, path);
+}
+
 typedef struct reader {
     gn_trainer *t;
-    const char *directory;
+    const char *directory, *path;
     gn_checkpoint *file;
     gn_found_groups *out;
 } reader;
 
-static gerne_status open_file(reader *r)
+/* Groups belong to samples by their places. */
+static gerne_status compare_samples(const reader *r)
 {
-    gerne_ctx *ctx = r->t->run.ctx;
-    unsigned char digest[GN_SHA256_SIZE];
-    const char *path;
-    GN_TRY(gn_path_join(ctx, r->t->arena, r->directory, GN_FOUND_FILE, &path));
-    if (gn_path_exists(path)) {
-        GN_TRY(gn_sha256_file(ctx, path, digest));
-        gn_sha256_hex(digest, r->t->input.elsewhere_digest);
-        return gn_checkpoint_open(ctx, path, &r->file);
-    }
-    gn_fail(ctx, GERNE_EUSAGE, "'%s' has no groups that an estimator has found (%s)", r->directory,
-            GN_FOUND_FILE);
-    gn_hint(ctx, "name a run with --method.attributes unknown and an estimator");
-    return GERNE_EUSAGE;
-}
-
-static json_int_t number(const reader *r, const char *key)
-{
-    return json_integer_value(json_object_get(gn_checkpoint_head(r->file), key));
-}
-
-/* Groups belong to samples by their order: the data must be the same, and split alike. */
-static gerne_status compare_data(const reader *r)
-{
-    const gn_run_input *input = &r->t->input;
-    const char *data =
-        json_string_value(json_object_get(gn_checkpoint_head(r->file), "data_fingerprint"));
-    if (data && strcmp(data, input->fingerprint) == 0 &&
-        number(r, "training") == (json_int_t)input->samples[GN_TRAIN].count &&
-        number(r, "validation") == (json_int_t)input->samples[GN_VAL].count)
+    const json_t *samples = json_object_get(gn_checkpoint_head(r->file), "samples");
+    if (strcmp(json_string_value(samples), r->t->input.samples_digest) == 0)
         return GERNE_OK;
-    gn_fail(r->t->run.ctx, GERNE_EUSAGE, "the groups of '%s' were found in other data",
+    gn_fail(r->t->run.ctx, GERNE_EUSAGE, "the groups of '%s' were found in other samples",
             r->directory);
-    gn_hint(r->t->run.ctx, "use the same section data (and --repair) as in that run");
+    gn_hint(r->t->run.ctx, "use the data, splits and --repair of that run; augmentation, "
+                           "normalisation and what is known of attributes may differ");
     return GERNE_EUSAGE;
-}
-
-static gerne_status damaged(const reader *r)
-{
-    return gn_fail(r->t->run.ctx, GERNE_EDATA, "%s/%s: the file is damaged", r->directory,
-                   GN_FOUND_FILE);
 }
 
 static gerne_status take_block(const reader *r, const char *name, size_t count, size_t size,
                                void *out)
 {
+    gerne_ctx *ctx = r->t->run.ctx;
     void *bytes;
     bool found;
-    GN_TRY(gn_arena_alloc(r->t->run.ctx, r->t->arena, count + 1, size, &bytes));
-    GN_TRY(gn_checkpoint_take(r->file, name, bytes, count * size, &found));
+    GN_TRY(gn_arena_alloc(ctx, r->t->arena, count + 1, size, &bytes));
+    if (gn_checkpoint_take(r->file, name, bytes, count * size, &found) != GERNE_OK)
+        return damaged(ctx, r->path);
     *(void **)out = found ? bytes : NULL;
     return GERNE_OK;
 }
 
-/* Which attributes stand for the minority, where that is not a matter of their shares. */
 static gerne_status take_minority(const reader *r, gn_grouping *grouping)
 {
     uint8_t *bytes;
@@ -135,11 +137,23 @@ static gerne_status take_minority(const reader *r, gn_grouping *grouping)
     return GERNE_OK;
 }
 
+static gerne_status take_membership(const reader *r, gn_grouping *grouping)
+{
+    size_t count = r->t->input.samples[GN_TRAIN].count * grouping->attributes;
+    float *values;
+    GN_TRY(take_block(r, "membership", count, sizeof *values, &values));
+    for (size_t i = 0; values && i < count; i++)
+        if (!(values[i] >= 0 && values[i] <= 1))
+            return damaged(r->t->run.ctx, r->path);
+    grouping->membership = values;
+    return GERNE_OK;
+}
+
 static gerne_status check_below(const reader *r, const int32_t *values, size_t n, int64_t limit)
 {
     for (size_t i = 0; i < n; i++)
         if (values[i] < 0 || values[i] >= limit)
-            return damaged(r);
+            return damaged(r->t->run.ctx, r->path);
     return GERNE_OK;
 }
 
@@ -148,13 +162,10 @@ static gerne_status take_names(const reader *r, gn_grouping *grouping)
     const json_t *names = json_object_get(gn_checkpoint_head(r->file), "attributes");
     size_t count = json_array_size(names);
     const char **copies;
-    if (count < 1 || count > ATTRIBUTES_MAX)
-        return damaged(r);
     GN_TRY(gn_arena_alloc(r->t->run.ctx, r->t->arena, count, sizeof *copies, &copies));
-    for (size_t a = 0; a < count; a++) {
-        const char *name = json_string_value(json_array_get(names, a));
-        GN_TRY(gn_arena_copy_text(r->t->run.ctx, r->t->arena, name ? name : "", &copies[a]));
-    }
+    for (size_t a = 0; a < count; a++)
+        GN_TRY(gn_arena_copy_text(r->t->run.ctx, r->t->arena,
+                                  json_string_value(json_array_get(names, a)), &copies[a]));
     grouping->names = copies;
     grouping->attributes = (uint32_t)count;
     return GERNE_OK;
@@ -164,14 +175,15 @@ static gerne_status take_groups(const reader *r)
 {
     gn_grouping *grouping = &r->out->grouping;
     size_t n = r->t->input.samples[GN_TRAIN].count;
+    int32_t *a;
     GN_TRY(take_names(r, grouping));
-    GN_TRY(take_block(r, "groups", n, sizeof(int32_t), &grouping->a));
+    GN_TRY(take_block(r, "groups", n, sizeof *a, &a));
     GN_TRY(take_minority(r, grouping));
-    GN_TRY(take_block(r, "membership", n * grouping->attributes, sizeof(float),
-                      &grouping->membership));
-    if (!grouping->a)
-        return damaged(r);
-    return check_below(r, grouping->a, n, grouping->attributes);
+    GN_TRY(take_membership(r, grouping));
+    if (!a)
+        return damaged(r->t->run.ctx, r->path);
+    grouping->a = a;
+    return check_below(r, a, n, grouping->attributes);
 }
 
 static gerne_status take_cells(const reader *r, gn_val_cells kind)
@@ -184,7 +196,7 @@ static gerne_status take_cells(const reader *r, gn_val_cells kind)
     if (!values)
         return GERNE_OK;
     if (count < 1 || count > ATTRIBUTES_MAX)
-        return damaged(r);
+        return damaged(r->t->run.ctx, r->path);
     GN_TRY(check_below(r, values, n, count));
     r->out->cells[kind] = values;
     r->out->cell_counts[kind] = (uint32_t)count;
@@ -206,8 +218,13 @@ static gerne_status check_metric(const reader *r)
 
 static gerne_status read_all(reader *r)
 {
-    GN_TRY(open_file(r));
-    GN_TRY(compare_data(r));
+    gerne_ctx *ctx = r->t->run.ctx;
+    unsigned char digest[GN_SHA256_SIZE];
+    GN_TRY(gn_found_path(ctx, r->t->arena, r->directory, &r->path));
+    GN_TRY(gn_sha256_file(ctx, r->path, digest));
+    gn_sha256_hex(digest, r->t->input.elsewhere_digest);
+    GN_TRY(open_file(ctx, r->path, &r->file));
+    GN_TRY(compare_samples(r));
     GN_TRY(take_groups(r));
     for (int kind = 0; kind < GN_CELLS_KINDS; kind++)
         GN_TRY(take_cells(r, (gn_val_cells)kind));
@@ -228,4 +245,70 @@ gerne_status gn_run_found_elsewhere(gn_run *run, const char *directory, const gn
     GN_TRY(status);
     *out = t->input.elsewhere = found;
     return GERNE_OK;
+}
+
+/* ---- the sizes alone ---- */
+
+static gerne_status sizes_of(gerne_ctx *ctx, const char *path, const json_t *head, uint32_t classes,
+                             gerne_groups **out)
+{
+    const json_t *counts = json_object_get(head, "counts");
+    uint32_t attributes = (uint32_t)json_array_size(json_object_get(head, "attributes"));
+    size_t groups = (size_t)classes * attributes;
+    GN_FREED int64_t *values = NULL;
+    if (json_array_size(counts) != groups)
+        return damaged(ctx, path);
+    GN_TRY(gn_alloc(ctx, groups, sizeof *values, "the sizes of groups", &values));
+    for (size_t g = 0; g < groups; g++)
+        values[g] = json_integer_value(json_array_get(counts, g));
+    return gerne_groups_from_counts(ctx, values, classes, attributes, out);
+}
+
+gerne_status gn_found_sizes(gerne_ctx *ctx, const char *directory, uint32_t classes,
+                            gerne_groups **out)
+{
+    GN_LOCAL(gn_arena) *arena = NULL;
+    GN_LOCAL(gn_checkpoint) *file = NULL;
+    const char *path;
+    *out = NULL;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    GN_TRY(gn_found_path(ctx, arena, directory, &path));
+    GN_TRY(open_file(ctx, path, &file));
+    return sizes_of(ctx, path, gn_checkpoint_head(file), classes, out);
+}
+
+/* ---- what a study has to have in common ---- */
+
+static gerne_status add_digest(gerne_ctx *ctx, const char *what, const char *path, gn_text *out)
+{
+    unsigned char digest[GN_SHA256_SIZE];
+    char hex[GN_SHA256_HEX];
+    GN_TRY(gn_sha256_file(ctx, path, digest));
+    gn_sha256_hex(digest, hex);
+    return gn_text_add(ctx, out, "%s: %s\n", what, hex);
+}
+
+static const char *other_run_of(const gn_run_config *config)
+{
+    char key[64];
+    void *target;
+    if (config->method_choice.attributes == GN_KNOWN || !config->estimator ||
+        !config->estimator->reads)
+        return NULL;
+    snprintf(key, sizeof key, "method.%s", config->estimator->reads);
+    const gn_option *option = gn_config_find(config->config, key, &target);
+    return option ? *(const char *const *)((const char *)target + option->offset) : NULL;
+}
+
+gerne_status gn_describe_inputs(gerne_ctx *ctx, const gn_run_config *config, gn_text *out)
+{
+    GN_LOCAL(gn_arena) *arena = NULL;
+    const char *directory = other_run_of(config), *path;
+    if (config->model.weights)
+        GN_TRY(add_digest(ctx, "digest of model.weights", config->model.weights, out));
+    if (!directory)
+        return GERNE_OK;
+    GN_TRY(gn_arena_new(ctx, &arena));
+    GN_TRY(gn_found_path(ctx, arena, directory, &path));
+    return add_digest(ctx, "digest of the other run's groups", path, out);
 }

@@ -83,10 +83,14 @@ static gerne_status take_from(gn_trainer *t, const char *path, gn_table *table)
     GN_LOCAL(gn_checkpoint) *kept = NULL;
     bool found = false;
     GN_TRY(gn_checkpoint_open(t->run.ctx, path, &kept));
-    const char *data =
-        json_string_value(json_object_get(gn_checkpoint_head(kept), "data_fingerprint"));
+    const json_t *head = gn_checkpoint_head(kept);
+    const char *data = json_string_value(json_object_get(head, "data_fingerprint"));
+    const char *samples = json_string_value(json_object_get(head, "samples"));
     if (!data || strcmp(data, t->input.fingerprint) != 0)
         return gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was trained on other data", path);
+    if (!samples || strcmp(samples, t->input.samples_digest) != 0)
+        return gn_fail(t->run.ctx, GERNE_EUSAGE, "'%s' was trained on other samples of the data",
+                       path);
     GN_TRY(
         gn_checkpoint_take(kept, table->name, table->values, table->count * sizeof(float), &found));
     if (!found)
@@ -187,9 +191,10 @@ static gerne_status write_table(gn_trainer *t, const gn_table *table, const char
     gn_checkpoint_blocks blocks = {0};
     GN_TRY(gn_checkpoint_add(t->run.ctx, &blocks, table->name, table->values,
                              table->count * sizeof(float)));
-    return gn_checkpoint_write(
-        t->run.ctx, path, &blocks,
-        json_pack("{s:s,s:s}", "gerne", gerne_version(), "data_fingerprint", t->input.fingerprint));
+    return gn_checkpoint_write(t->run.ctx, path, &blocks,
+                               json_pack("{s:s,s:s,s:s}", "gerne", gerne_version(),
+                                         "data_fingerprint", t->input.fingerprint, "samples",
+                                         t->input.samples_digest));
 }
 
 /* Into the run's folder, and into the cache; a cache that cannot be written is only a warning. */

@@ -174,6 +174,9 @@ gerne_status gn_rundir_compare(gn_trainer *t, const json_t *head)
     snprintf(threads[1], sizeof threads[1], "%d", gn_ranks_size(gn_ranks_of(ctx)));
     if (strcmp(threads[0], threads[1]) != 0)
         return differs(t, "the number of ranks", threads[0], threads[1]);
+    if (strcmp(text_at(head, "groups"), t->input.elsewhere_digest) != 0)
+        return differs(t, "the groups of the other run (the digest of their file)",
+                       text_at(head, "groups"), t->input.elsewhere_digest);
     return gn_fail(ctx, GERNE_EUSAGE, "'%s' cannot be resumed: the file model.weights has changed",
                    t->directory.path);
 }

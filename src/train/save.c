@@ -111,6 +111,8 @@ static gerne_status head_of(gn_trainer *t, json_t **out)
                   (json_int_t)events, "batch", (json_int_t)gn_network_batch(t->now.networks[0]),
                   "warnings", t->record.warnings);
     gn_text_free(&config);
+    if (*out && t->input.elsewhere)
+        json_object_set_new(*out, "groups", json_string(t->input.elsewhere_digest));
     return *out ? GERNE_OK : gn_fail(t->run.ctx, GERNE_ENOMEM, "out of memory");
 }
 

@@ -103,6 +103,26 @@ static gerne_status take_labels(gn_trainer *t)
                                   run->attributes > 1 ? data->attribute_names : NULL);
 }
 
+/* After what is held out is gone from the lists: tables and groups of other runs belong to samples
+ * by their places in them. */
+static gerne_status identify_samples(gn_trainer *t)
+{
+    static const gn_split splits[] = {GN_TRAIN, GN_VAL};
+    gn_sha256 hash;
+    unsigned char digest[GN_SHA256_SIZE];
+    gn_sha256_start(&hash);
+    GN_TRY(gn_dataset_add_identity(t->run.ctx, t->input.data, &hash));
+    for (size_t s = 0; s < sizeof splits / sizeof splits[0]; s++) {
+        const gn_sample_list *list = &t->input.samples[splits[s]];
+        gn_sha256_add(&hash, &list->count, sizeof list->count);
+        if (list->count)
+            gn_sha256_add(&hash, list->items, list->count * sizeof *list->items);
+    }
+    gn_sha256_end(&hash, digest);
+    gn_sha256_hex(digest, t->input.samples_digest);
+    return GERNE_OK;
+}
+
 static gerne_status take_validation_labels(gn_trainer *t)
 {
     const gn_run *run = &t->run;
@@ -495,6 +515,7 @@ gerne_status gn_trainer_settle(gn_trainer *t)
     GN_TRY(settle_attributes(t));
     GN_TRY(check_estimator(t));
     GN_TRY(gn_settle_repair(t));
+    GN_TRY(identify_samples(t));
     GN_TRY(take_labels(t));
     GN_TRY(take_validation_labels(t));
     settle_attributes_found(t);

@@ -297,8 +297,9 @@ static gerne_status watch(gn_trainer *t)
     gerne_status status =
         gn_fail(run->ctx, GERNE_EDIVERGED, "diverged at step %lld: the loss is %g%s",
                 (long long)t->at.step + 1, t->now.step_loss, reason.bytes ? reason.bytes : "");
-    gn_hint(run->ctx, "lower train.lr%s, or set train.clip; the run so far is in '%s'",
-            remedy.bytes ? remedy.bytes : "", t->directory.path);
+    gn_hint(run->ctx, "lower train.lr%s, or set train.clip%s%s%s", remedy.bytes ? remedy.bytes : "",
+            t->stepped ? "; the run so far is in '" : "", t->stepped ? t->directory.path : "",
+            t->stepped ? "'" : "");
     gn_text_free(&reason);
     gn_text_free(&remedy);
     gn_record_divergence(t);

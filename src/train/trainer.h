@@ -82,6 +82,7 @@ typedef struct gn_run_input {
     const gn_found_groups *elsewhere;     /* taken from another run, or NULL */
     char elsewhere_digest[GN_SHA256_HEX]; /* of their file; "" without one */
     char fingerprint[GN_SHA256_HEX];
+    char samples_digest[GN_SHA256_HEX]; /* which samples train and which validate, in their order */
     char weights_digest[GN_SHA256_HEX]; /* of the file model.weights; "" without one */
 } gn_run_input;
 

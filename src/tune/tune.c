@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "debias/bounds.h"
 #include "metrics/metrics.h"
+#include "train/found.h"
 
 #define OPTION(key) offsetof(gn_tune_options, key)
 
@@ -67,6 +68,7 @@ static gerne_status open_ledger(gn_tuner *t)
     GN_TRY(gn_space_describe(t->ctx, &t->space, &text));
     GN_TRY(describe_options(t, &text));
     GN_TRY(describe_data(t, &text));
+    GN_TRY(gn_describe_inputs(t->ctx, t->limiter.base, &text));
     return gn_ledger_open(t->ctx, t->request->dir, "tune", text.bytes, &t->ledger);
 }
 
