@@ -186,6 +186,11 @@ ON_TILES static void start_tiles(void)
     _tile_loadconfig(&c);
 }
 
+ON_TILES static void end_tiles(void)
+{
+    _tile_release();
+}
+
 /* A square of two by two tiles. */
 typedef struct square {
     const char *a, *b; /* the first of `steps` units */
@@ -314,7 +319,9 @@ static block block_at(const gn_tile_product *p, int64_t across, int64_t down, in
                    (j + 1) * columns / across};
 }
 
-ON_TILES static void multiply_blocks(const gn_tile_product *p, int threads)
+/* No instruction of tiles stands here: LLVM 14 forgets the target in what it makes of a parallel
+ * region. */
+static void multiply_blocks(const gn_tile_product *p, int threads)
 {
     int64_t down = over(over(p->rows, PANEL), ROW_PANELS);
     int64_t across = over(over(p->columns, PANEL), COLUMN_PANELS);
@@ -326,7 +333,7 @@ ON_TILES static void multiply_blocks(const gn_tile_product *p, int threads)
             block b = block_at(p, across, down, i);
             multiply_block(p, &b);
         }
-        _tile_release();
+        end_tiles();
     }
 }
 
