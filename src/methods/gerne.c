@@ -205,23 +205,30 @@ static gerne_status evaluated(gn_run *run, const gn_validated *validated)
     return is_soft(run) ? GERNE_OK : gn_adapt_evaluated(run, &state->adapt, validated);
 }
 
-static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
+/* What beta does to the largest group: of hard groups with one beta. */
+static gerne_status explain_beta(const gn_run *run, gn_text *reason)
 {
     const gerne_options *given = run->options;
     gerne_bounds bounds;
-    if (gerne_bounds_of(run->ctx, run->groups, given->c, &bounds))
+    if (is_soft(run) || isnan(run->beta) ||
+        gerne_bounds_of(run->ctx, run->groups, given->c, &bounds))
         return GERNE_OK;
     double share = (double)NAN;
     if (bounds.binds) {
         double alpha = gerne_groups_alpha(run->groups, bounds.y, bounds.a);
         share = alpha * (1 - (run->beta + 1) / (bounds.beta_max + 1));
     }
-    GN_TRY(gn_text_add(run->ctx, reason,
+    return gn_text_add(run->ctx, reason,
                        "; beta is %g, its interval at c = %g is [%.4g, %.4g], and the share p_ext "
                        "of the largest group y=%u, a=%u is %.4g%s",
                        run->beta, given->c, bounds.lower, bounds.upper, bounds.y, bounds.a, share,
-                       share < 0 ? ": a negative share makes its loss grow without bound" : ""));
+                       share < 0 ? ": a negative share makes its loss grow without bound" : "");
+}
+
+static gerne_status explain(const gn_run *run, gn_text *reason, gn_text *remedy)
+{
     const char *bn = "";
+    GN_TRY(explain_beta(run, reason));
     if (run->coupled && !run->concatenate)
         bn = ", set model.bn concat (the network can tell the two batches apart by their BatchNorm "
              "statistics)";
