@@ -49,7 +49,8 @@ static void note_or_end(int number)
 
 /* From the first report on, Ctrl-C asks the work to stop, and so does a terminal that goes away
  * (unless nohup had it ignored); a second one stops it at once. Batch systems announce the end of a
- * job with SIGUSR1 or SIGTERM, and some of them more than once. SA_ONSTACK: engine/signal_stack.h. */
+ * job with SIGUSR1 or SIGTERM, and some of them more than once. SA_ONSTACK: engine/signal_stack.h.
+ */
 void gn_catch_signals(bool again)
 {
     struct sigaction action = {.sa_handler = again ? note_interrupt : note_or_end,

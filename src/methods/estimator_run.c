@@ -77,7 +77,8 @@ static gerne_status groups(gn_run *run)
 static const char description[] =
     "The groups that another run has found: every run whose attributes are unknown and that has an "
     "estimator keeps them in its directory (groups.ckpt), and method.estimator_run names that "
-    "directory. Network, method, seed and augmentation of the two may differ; the samples, and what "
+    "directory. Network, method, seed and augmentation of the two may differ; the samples, and "
+    "what "
     "of them is held out, must be the same.\n\n"
     "    a_i: as in the other run\n\n"
     "Use it to find groups where that is cheap, on the features of a frozen network, and to train "
