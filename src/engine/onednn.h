@@ -18,7 +18,7 @@ struct gn_device {
     int threads;
     gn_precision precision;
     bool emulates;
-    bool tiles; /* of AMX, for our own products */
+    bool tiles;                   /* of AMX, for our own products */
     gn_known_description **known; /* one of each description that was asked for */
     size_t known_count, known_capacity;
 };
