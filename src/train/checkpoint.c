@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "train/checksum.h"
 #include "base/file.h"
-#include "base/sha256.h"
 
-/* magic, size of the head (8 bytes, little endian), head, blocks in order, SHA-256 of all before */
-static const char magic[8] = "GERNECK1";
-enum { PREFIX = 16, HEAD_MAX = 1 << 26 };
+/* magic, size of the head (8 bytes, little endian), head, blocks in order, checksum of all before
+ */
+static const char magic[8] = "GERNECK2";
+enum { FAMILY = 7, PREFIX = 16, HEAD_MAX = 1 << 26 }; /* the last of the magic counts formats */
 
 struct gn_checkpoint {
     gerne_ctx *ctx;
@@ -31,26 +32,26 @@ gerne_status gn_checkpoint_add(gerne_ctx *ctx, gn_checkpoint_blocks *blocks, con
     return GERNE_OK;
 }
 
-static gerne_status put(gn_writer *writer, gn_sha256 *hash, const void *bytes, size_t size)
+static gerne_status put(gn_writer *writer, gn_checksum *sum, const void *bytes, size_t size)
 {
-    gn_sha256_add(hash, bytes, size);
+    gn_checksum_add(sum, bytes, size);
     return gn_write(writer, bytes, size);
 }
 
 static gerne_status put_all(gn_writer *writer, const gn_text *head,
                             const gn_checkpoint_blocks *blocks)
 {
-    gn_sha256 hash;
-    gn_sha256_start(&hash);
-    unsigned char size[8], digest[GN_SHA256_SIZE];
+    gn_checksum sum;
+    gn_checksum_start(&sum);
+    unsigned char size[8], digest[GN_CHECKSUM_SIZE];
     for (int i = 0; i < 8; i++)
         size[i] = (unsigned char)((uint64_t)head->size >> (8 * i));
-    GN_TRY(put(writer, &hash, magic, sizeof magic));
-    GN_TRY(put(writer, &hash, size, sizeof size));
-    GN_TRY(put(writer, &hash, head->bytes, head->size));
+    GN_TRY(put(writer, &sum, magic, sizeof magic));
+    GN_TRY(put(writer, &sum, size, sizeof size));
+    GN_TRY(put(writer, &sum, head->bytes, head->size));
     for (size_t i = 0; i < blocks->count; i++)
-        GN_TRY(put(writer, &hash, blocks->items[i].bytes, blocks->items[i].size));
-    gn_sha256_end(&hash, digest);
+        GN_TRY(put(writer, &sum, blocks->items[i].bytes, blocks->items[i].size));
+    gn_checksum_end(&sum, digest);
     return gn_write(writer, digest, sizeof digest);
 }
 
@@ -74,16 +75,18 @@ gerne_status gn_checkpoint_write(gerne_ctx *ctx, const char *path,
 static gerne_status parse(gn_checkpoint *c, const char *path)
 {
     const unsigned char *b = c->map.bytes;
-    if (c->map.size < PREFIX + GN_SHA256_SIZE || memcmp(b, magic, sizeof magic) != 0)
+    if (c->map.size < PREFIX + GN_CHECKSUM_SIZE || memcmp(b, magic, FAMILY) != 0)
         return gn_fail(c->ctx, GERNE_EDATA, "%s: not a checkpoint of gerne", path);
+    if (memcmp(b, magic, sizeof magic) != 0)
+        return gn_fail(c->ctx, GERNE_EDATA, "%s: a checkpoint of another version of gerne", path);
     uint64_t head = 0;
     for (int i = 0; i < 8; i++)
         head |= (uint64_t)b[8 + i] << (8 * i);
-    size_t end = c->map.size - GN_SHA256_SIZE;
+    size_t end = c->map.size - GN_CHECKSUM_SIZE;
     if (head > HEAD_MAX || head > end - PREFIX)
         return gn_fail(c->ctx, GERNE_EDATA, "%s: the checkpoint is damaged", path);
-    unsigned char digest[GN_SHA256_SIZE];
-    gn_sha256_of(b, end, digest);
+    unsigned char digest[GN_CHECKSUM_SIZE];
+    gn_checksum_of(b, end, digest);
     if (memcmp(digest, b + end, sizeof digest) != 0)
         return gn_fail(c->ctx, GERNE_EDATA, "%s: the checkpoint is damaged (its checksum differs)",
                        path);

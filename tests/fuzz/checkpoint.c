@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
+#include "train/checksum.h"
 #include "base/text.h"
 #include "train/checkpoint.h"
 
@@ -15,18 +15,15 @@ static gerne_status wrap(gerne_ctx *ctx, const uint8_t *data, size_t size, gn_te
 {
     const uint8_t *nul = size ? memchr(data, 0, size) : NULL;
     size_t head = nul ? (size_t)(nul - data) : size;
-    unsigned char length[8], digest[GN_SHA256_SIZE];
-    gn_sha256 hash;
+    unsigned char length[8], digest[GN_CHECKSUM_SIZE];
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)((uint64_t)head >> (8 * i));
-    GN_TRY(gn_text_add_bytes(ctx, file, "GERNECK1", 8));
+    GN_TRY(gn_text_add_bytes(ctx, file, "GERNECK2", 8));
     GN_TRY(gn_text_add_bytes(ctx, file, length, sizeof length));
     GN_TRY(gn_text_add_bytes(ctx, file, data, head));
     if (nul)
         GN_TRY(gn_text_add_bytes(ctx, file, nul + 1, size - head - 1));
-    gn_sha256_start(&hash);
-    gn_sha256_add(&hash, file->bytes, file->size);
-    gn_sha256_end(&hash, digest);
+    gn_checksum_of(file->bytes, file->size, digest);
     return gn_text_add_bytes(ctx, file, digest, sizeof digest);
 }
 
