@@ -14,6 +14,7 @@ enum {
     LANES = 16,
     TILE = 64,       /* bits of a word; rows of this many numbers and vectors fit the first cache */
     VECTORS_MAX = 7, /* sums that the registers hold, also where a vector takes two of them */
+    AHEAD = 6,       /* rows that are on their way to the cache */
     PROBE = 16,      /* rows that show whether it is worth looking at the others */
 };
 static const double dense = 0.4; /* share of numbers from which on a dense product is faster */
@@ -208,6 +209,13 @@ static inline __attribute__((always_inline)) void add_rows_of(int vectors, const
         memcpy(out + place_of(k, vectors, columns), &sums[k], sizeof sums[k]);
 }
 
+/* The numbers of a word. Those of the next row lie too far away for a processor to expect them. */
+static inline void fetch_word(const float *numbers)
+{
+    for (int i = 0; i < TILE; i += LANES)
+        __builtin_prefetch(numbers + i);
+}
+
 /* A row for each word. */
 typedef struct rows {
     const uint64_t *found; /* `stride` apart */
@@ -217,11 +225,21 @@ typedef struct rows {
     int64_t width;
 } rows;
 
+/* Rows of samples only: a row of columns takes its numbers from all of them. */
+static inline void fetch_ahead(const rows *r, int64_t row)
+{
+    int64_t ahead = row + AHEAD;
+    if (r->step == 1 && ahead < r->count && r->found[ahead * r->stride])
+        fetch_word(r->numbers + ahead * r->next);
+}
+
 #define ADD_ROWS(vectors)                                                                          \
     case vectors:                                                                                  \
-        for (int64_t i = 0; i < r->count; i++)                                                     \
+        for (int64_t i = 0; i < r->count; i++) {                                                   \
+            fetch_ahead(r, i);                                                                     \
             add_rows_of(vectors, t, r->found[i * r->stride], r->numbers + i * r->next, r->step,    \
                         columns, r->out + i * r->width + s->first);                                \
+        }                                                                                          \
         break
 
 GN_FUSED static void add_rows(const tile *t, const strip *s, const rows *r)
@@ -316,14 +334,17 @@ static void transpose_bits(uint64_t bits[TILE])
         }
 }
 
-/* Columns of a word, from samples first..first+count-1. */
+/* Columns of a word, from samples first..first+count-1; those of the next word are on their way. */
 static void backward_word(const gn_sparse *x, int64_t word, int64_t first, int64_t count,
                           const tile *t, const strip *s, int64_t width, float *dw)
 {
     uint64_t bits[TILE] = {0};
     int64_t rest = x->columns - word * TILE;
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
         bits[i] = found_in(x, first + i)[word];
+        if (word + 1 < words_of(x->columns) && found_in(x, first + i)[word + 1])
+            fetch_word(x->numbers + (first + i) * x->columns + (word + 1) * TILE);
+    }
     transpose_bits(bits);
     add_rows(t, s,
              &(rows){.found = bits,
