@@ -127,25 +127,37 @@ void gn_head_name(const gn_architecture *architecture, const gn_model_options *o
 }
 
 /* Texts are cut by their tokens, too: see gn_network_token_limit. */
-enum { SMALL_SAMPLES = 256, LARGE_SAMPLES = 32, TEXT_SAMPLES = 64, LARGE_SIDE = 64 };
+enum {
+    SMALL_SAMPLES = 256,
+    LARGE_SAMPLES = 32,
+    TRAINED_SAMPLES = 8, /* large pictures whose activations are kept: more are no faster */
+    TEXT_SAMPLES = 64,
+    LARGE_SIDE = 64
+};
+
+static bool has_large_pictures(const gn_sample_shape *shape)
+{
+    const gn_field *pixels = gn_shape_field(shape, GN_FIELD_PIXELS);
+    return pixels && (pixels->dims[1] >= LARGE_SIDE || pixels->dims[2] >= LARGE_SIDE);
+}
 
 bool gn_architecture_is_small(const gn_architecture *architecture)
 {
     return !architecture->wants_images && !architecture->wants_tokens;
 }
 
-int64_t gn_training_batch(const gn_architecture *architecture)
+int64_t gn_training_batch(const gn_architecture *architecture, const gn_sample_shape *shape)
 {
     if (architecture->wants_tokens)
         return TEXT_SAMPLES;
-    return architecture->wants_images ? LARGE_SAMPLES : SMALL_SAMPLES;
+    if (!architecture->wants_images)
+        return SMALL_SAMPLES;
+    return has_large_pictures(shape) ? TRAINED_SAMPLES : LARGE_SAMPLES;
 }
 
 int64_t gn_inference_batch(const gn_sample_shape *shape)
 {
-    const gn_field *pixels = gn_shape_field(shape, GN_FIELD_PIXELS);
     if (gn_shape_field(shape, GN_FIELD_TOKENS))
         return TEXT_SAMPLES;
-    bool large = pixels && (pixels->dims[1] >= LARGE_SIDE || pixels->dims[2] >= LARGE_SIDE);
-    return large ? LARGE_SAMPLES : SMALL_SAMPLES;
+    return has_large_pictures(shape) ? LARGE_SAMPLES : SMALL_SAMPLES;
 }

@@ -100,7 +100,7 @@ void gn_head_name(const gn_architecture *architecture, const gn_model_options *o
 /* Samples that run at once where the batch may be cut: what fits the cache. In inference it is a
  * function of the sample's shape alone, as the last bits may depend on it; predictors for fewer
  * samples (train/trained_model.h) take fewer at once. */
-int64_t gn_training_batch(const gn_architecture *architecture);
+int64_t gn_training_batch(const gn_architecture *architecture, const gn_sample_shape *shape);
 int64_t gn_inference_batch(const gn_sample_shape *shape);
 
 /* Takes numbers, not images or texts: the activations of a whole batch need little memory. */

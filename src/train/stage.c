@@ -63,7 +63,8 @@ static int64_t pass_size(const gn_trainer *t)
         architecture = gn_frozen_architecture(t->input.frozen);
     else if (gn_architecture_find(NULL, t->model.arch, &architecture) != GERNE_OK)
         architecture = &gn_linear_architecture;
-    int64_t most = gn_training_batch(architecture);
+    const gn_sample_shape shape = gn_dataset_shape(t->input.data);
+    int64_t most = gn_training_batch(architecture, &shape);
     if (t->run.looks_first && gn_architecture_is_small(architecture))
         most = AT_ONCE_MAX;
     if (!ranks || share <= most)
