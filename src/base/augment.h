@@ -9,9 +9,10 @@ typedef enum gn_augment {
     GN_AUGMENT_CROP_FLIP,
     GN_AUGMENT_AFFINE,
     GN_AUGMENT_COLOR,
-    GN_AUGMENT_RANDOM
+    GN_AUGMENT_RANDOM,
+    GN_AUGMENT_RESIZED_CROP
 } gn_augment;
 
-#define GN_AUGMENT_CHOICES "none|flip|crop|crop-flip|affine|color|random"
+#define GN_AUGMENT_CHOICES "none|flip|crop|crop-flip|affine|color|random|resized-crop"
 
 #endif

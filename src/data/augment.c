@@ -52,6 +52,7 @@ static void crop_and_flip(gn_augment kind, gn_stream *stream, const original *fr
 /* Where a place of the result comes from: [x', y'] = m [x, y] + t, around the centre. */
 typedef struct affine {
     double m[2][2], t[2];
+    bool inside; /* places beyond the border take its pixels, and black ones otherwise */
 } affine;
 
 static double uniform(gn_stream *stream, double low, double high)
@@ -93,8 +94,13 @@ static void warp(const original *from, const affine *a, picture *to)
     for (size_t row = 0; row < to->height; row++)
         for (size_t column = 0; column < to->width; column++, out += CHANNELS) {
             double x = (double)column - cx, y = (double)row - cy;
-            sample(from, cx + a->m[0][0] * x + a->m[0][1] * y + a->t[0],
-                   cy + a->m[1][0] * x + a->m[1][1] * y + a->t[1], out);
+            double from_x = cx + a->m[0][0] * x + a->m[0][1] * y + a->t[0];
+            double from_y = cy + a->m[1][0] * x + a->m[1][1] * y + a->t[1];
+            if (a->inside) {
+                from_x = fmin(fmax(from_x, 0), 2 * cx);
+                from_y = fmin(fmax(from_y, 0), 2 * cy);
+            }
+            sample(from, from_x, from_y, out);
         }
 }
 
@@ -104,6 +110,37 @@ static void turn(gn_stream *stream, const original *from, picture *to)
     affine a = rotate_and_scale(degrees, scale);
     a.t[0] = uniform(stream, -0.15, 0.15) * (double)from->width;
     a.t[1] = uniform(stream, -0.15, 0.15) * (double)from->height;
+    warp(from, &a, to);
+}
+
+/* A part of the picture: a share of its area and a ratio of its sides, all of it where ten draws
+ * do not fit. As shares of the sides. */
+static void draw_part(gn_stream *stream, const original *from, double *width, double *height)
+{
+    enum { TRIES = 10 };
+    double sides = (double)from->width / (double)from->height;
+    for (int i = 0; i < TRIES; i++) {
+        double area = uniform(stream, 0.7, 1),
+               ratio = exp(uniform(stream, log(3.0 / 4), log(4.0 / 3)));
+        *width = sqrt(area * ratio / sides);
+        *height = sqrt(area * sides / ratio);
+        if (*width <= 1 && *height <= 1)
+            return;
+    }
+    *width = *height = 1;
+}
+
+/* What most work on pretrained networks trains with: such a part at full size, mirrored or not. */
+static void resized_crop(gn_stream *stream, const original *from, picture *to)
+{
+    double width, height;
+    draw_part(stream, from, &width, &height);
+    double left = uniform(stream, 0, 1 - width), top = uniform(stream, 0, 1 - height);
+    bool flip = gn_random_below(stream, 2);
+    const affine a = {.m = {{flip ? -width : width, 0}, {0, height}},
+                      .t = {(left + width / 2 - 0.5) * (double)from->width,
+                            (top + height / 2 - 0.5) * (double)from->height},
+                      .inside = true};
     warp(from, &a, to);
 }
 
@@ -208,6 +245,8 @@ void gn_augment_picture(gn_augment kind, gn_stream *stream, size_t height, size_
         jitter(stream, &before, &after);
     else if (kind == GN_AUGMENT_RANDOM)
         change_once(stream, &before, &after);
+    else if (kind == GN_AUGMENT_RESIZED_CROP)
+        resized_crop(stream, &before, &after);
     else
         crop_and_flip(kind, stream, &before, &after);
 }

@@ -102,7 +102,8 @@ static const gn_option options[] = {
      .when = PIXELS,
      .help = "random changes of training images: horizontal flip, crop (4 pixels of zero padding), "
              "affine (rotation, scale, shift), color (brightness, contrast, saturation), random "
-             "(one operation of these kinds)"},
+             "(one operation of these kinds), resized-crop (70 to 100 % of the area at full size, "
+             "and flip)"},
     {"standardize", GN_BOOL, FIELD(standardize), .fallback = "false", .when = "format features",
      .help = "scale features to mean 0 and variance 1 on the training split"},
     {"skip_bad", GN_BOOL, FIELD(skip_bad), .fallback = "false", .when = "format images|features",

@@ -127,12 +127,43 @@ static void test_random(void **state)
     assert_in_range(resized, DRAWS / 40, DRAWS / 2);
 }
 
+/* Where pixels of the result come from is what their colours say: 7 x in the first channel, 7 y in
+ * the second. */
+static void test_resized_crop(void **state)
+{
+    (void)state;
+    enum { STEP = 7, LAST = SIDE - 1 };
+    uint8_t ramp[BYTES], changed[BYTES];
+    double area[2] = {INFINITY, -INFINITY}, ratio[2] = {INFINITY, -INFINITY};
+    double left[2] = {INFINITY, -INFINITY};
+    int mirrored = 0;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        memcpy(ramp + 3 * i,
+               (uint8_t[]){(uint8_t)(STEP * (i % SIDE)), (uint8_t)(STEP * (i / SIDE)), 1}, 3);
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        change(GN_AUGMENT_RESIZED_CROP, i, ramp, changed);
+        const uint8_t *end = changed + ((size_t)LAST * SIDE + LAST) * 3;
+        double width = (end[0] - changed[0]) / (double)(STEP * LAST);
+        double height = (end[1] - changed[1]) / (double)(STEP * LAST);
+        mirrored += width < 0;
+        widen(fabs(width) * height, area);
+        widen(fabs(width) / height, ratio);
+        widen(fmin(changed[0], end[0]) / (STEP * LAST), left);
+        for (int p = 0; p < SIDE * SIDE; p++)
+            assert_int_equal(changed[3 * p + 2], 1); /* nothing from beyond the border */
+    }
+    assert_true(area[0] > 0.68 && area[0] < 0.75 && area[1] > 0.95 && area[1] < 1.01);
+    assert_true(ratio[0] > 0.72 && ratio[0] < 0.8 && ratio[1] > 1.25 && ratio[1] < 1.38);
+    assert_true(left[0] < 0.02 && left[1] > 0.15 && left[1] < 0.32);
+    assert_in_range(mirrored, DRAWS * 2 / 5, DRAWS * 3 / 5);
+}
+
 static void test_function_of_the_stream(void **state)
 {
     (void)state;
     uint8_t square[BYTES], one[BYTES], two[BYTES];
     draw_square(16, 16, square);
-    for (int kind = GN_AUGMENT_FLIP; kind <= GN_AUGMENT_RANDOM; kind++) {
+    for (int kind = GN_AUGMENT_FLIP; kind <= GN_AUGMENT_RESIZED_CROP; kind++) {
         int different = 0;
         for (uint64_t i = 0; i < 20; i++) {
             change((gn_augment)kind, i, square, one);
@@ -152,6 +183,7 @@ int main(void)
         cmocka_unit_test(test_affine),
         cmocka_unit_test(test_color),
         cmocka_unit_test(test_random),
+        cmocka_unit_test(test_resized_crop),
         cmocka_unit_test(test_function_of_the_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
