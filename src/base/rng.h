@@ -25,6 +25,7 @@ typedef enum gn_purpose {
     GN_RNG_SEARCH = 8,    /* random search */
     GN_RNG_DROPOUT = 9,   /* masks: index = the sample's place in its step */
     GN_RNG_INSIDE = 10,   /* masks inside of a network: see engine/sequence.h */
+    GN_RNG_VIEW = 11,     /* which kept view of a sample a step sees: index = sample */
 } gn_purpose;
 
 typedef struct gn_stream {

@@ -57,6 +57,7 @@ void gn_dataset_close(gn_dataset *dataset)
     gn_free(dataset->a);
     gn_free(dataset->split);
     gn_free(dataset->origin);
+    gn_free(dataset->views.places);
     gn_free(dataset->cache);
     gn_free(dataset->rows_owned);
     if (dataset->map) {
@@ -133,6 +134,37 @@ const float *gn_dataset_features(const gn_dataset *dataset, size_t i)
     return dataset->rows + row_of_features(dataset, i) * dataset->dimension;
 }
 
+/* ---- views ---- */
+
+size_t gn_dataset_view_count(const gn_dataset *dataset, size_t i)
+{
+    return dataset->views.count > 1 && dataset->split[i] == GN_TRAIN ? dataset->views.count : 1;
+}
+
+size_t gn_feature_rows(const gn_dataset *dataset)
+{
+    const gn_views *views = &dataset->views;
+    return dataset->n + (views->count > 1 ? (views->count - 1) * views->samples : 0);
+}
+
+const void *gn_feature_row(const gn_dataset *dataset, size_t row)
+{
+    assert(row < gn_feature_rows(dataset));
+    if (row < dataset->n)
+        return gn_dataset_field(dataset, row, 0);
+    if (dataset->halves)
+        return dataset->halves + row * dataset->dimension;
+    return dataset->rows + row * dataset->dimension;
+}
+
+const void *gn_dataset_view(const gn_dataset *dataset, size_t i, size_t view)
+{
+    const gn_views *views = &dataset->views;
+    assert(view < gn_dataset_view_count(dataset, i));
+    return gn_feature_row(dataset,
+                          view ? dataset->n + (view - 1) * views->samples + views->places[i] : i);
+}
+
 bool gn_dataset_has_files(const gn_dataset *dataset)
 {
     return dataset->paths || (dataset->source && dataset->source->file);
@@ -148,6 +180,14 @@ const char *gn_dataset_file(const gn_dataset *dataset, size_t i, char *buffer, s
     else if (gn_dataset_has_files(dataset))
         dataset->source->file(dataset->source, row, buffer, size);
     return buffer;
+}
+
+size_t gn_count_split(const gn_dataset *dataset, gn_split split)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < dataset->n; i++)
+        count += split == GN_SPLITS || dataset->split[i] == split;
+    return count;
 }
 
 void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *counts)

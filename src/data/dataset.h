@@ -37,6 +37,14 @@ typedef enum gn_field_kind {
 
 enum { GN_CHANNELS = 3 };
 
+/* Changed copies of training samples, whose features lie behind those of all samples: view 1 of
+ * every training sample, then view 2, and so on. */
+typedef struct gn_views {
+    size_t count;     /* of a training sample, itself included; 0 stands for 1 */
+    size_t samples;   /* that train */
+    uint32_t *places; /* sample -> its place among them */
+} gn_views;
+
 typedef struct gn_source gn_source; /* data/source.h */
 typedef struct gn_corpus gn_corpus; /* data/corpus.h */
 
@@ -59,6 +67,7 @@ typedef struct gn_dataset {
                          most tokens of a text */
     const float *mean, *deviation; /* what data.standardize took away, or NULL; after prepare */
     gn_augment augment;            /* what gn_fetch does to training samples */
+    gn_views views;                /* of features that were computed from pictures */
     size_t skipped;                /* bad samples skipped by data.skip_bad */
     size_t memory_limit;           /* bytes */
     /* May be set before prepare: samples that are files are not kept in memory; nobody will ask for
@@ -116,6 +125,10 @@ const void *gn_dataset_field(const gn_dataset *dataset, size_t i, int field);
 const uint8_t *gn_dataset_pixels(const gn_dataset *dataset, size_t i);
 const float *gn_dataset_features(const gn_dataset *dataset, size_t i); /* not those in 16 bits */
 
+/* How many views there are of a sample, and the features of one; view 0 is the sample itself. */
+size_t gn_dataset_view_count(const gn_dataset *dataset, size_t i);
+const void *gn_dataset_view(const gn_dataset *dataset, size_t i, size_t view);
+
 /* The row of the sample in its file or folder listing: what predictions are reported under. */
 size_t gn_dataset_row(const gn_dataset *dataset, size_t i);
 
@@ -132,6 +145,8 @@ GERNE_CHECKED gerne_status gn_dataset_fingerprint(gerne_ctx *ctx, const gn_datas
 GERNE_CHECKED gerne_status gn_dataset_add_identity(gerne_ctx *ctx, const gn_dataset *dataset,
                                                    gn_sha256 *hash);
 
+/* The samples of a split, or all with GN_SPLITS. */
+size_t gn_count_split(const gn_dataset *dataset, gn_split split);
 /* counts[y * A + a] of a split, A taken as 1 when attributes are unknown; zeros at first. */
 void gn_dataset_count(const gn_dataset *dataset, gn_split split, uint64_t *counts);
 

@@ -51,20 +51,46 @@ static gerne_status fill(gerne_ctx *ctx, const gn_dataset *like, gn_dataset *dat
     return gn_dataset_has_files(like) ? copy_paths(ctx, like, dataset) : GERNE_OK;
 }
 
+/* Views follow the samples that train, in their order. */
+static gerne_status place_views(gerne_ctx *ctx, size_t count, gn_dataset *dataset)
+{
+    gn_views *views = &dataset->views;
+    if (count <= 1)
+        return GERNE_OK;
+    views->count = count;
+    GN_TRY(gn_alloc(ctx, dataset->n, sizeof *views->places, "views", &views->places));
+    for (size_t i = 0; i < dataset->n; i++)
+        if (dataset->split[i] == GN_TRAIN)
+            views->places[i] = (uint32_t)views->samples++;
+    return GERNE_OK;
+}
+
+bool gn_kept_size(const gn_dataset *like, const gn_kept_features *features, size_t *rows,
+                  size_t *bytes)
+{
+    size_t others = features->views > 1 ? features->views - 1 : 0;
+    if (!gn_multiply(others, gn_count_split(like, GN_TRAIN), &others) ||
+        others > SIZE_MAX - like->n)
+        return false;
+    *rows = like->n + others;
+    return gn_multiply(*rows, features->dimension, bytes) &&
+           gn_multiply(*bytes, features->halves ? sizeof(uint16_t) : sizeof(float), bytes);
+}
+
 gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map,
                                const gn_kept_features *features, gn_dataset **out)
 {
     *out = NULL;
-    size_t bytes, element = features->halves ? sizeof(uint16_t) : sizeof(float);
-    if (!gn_multiply(like->n, features->dimension, &bytes) ||
-        !gn_multiply(bytes, element, &bytes) || features->offset > map.size ||
+    size_t rows = like->n, bytes;
+    if (!gn_kept_size(like, features, &rows, &bytes) || features->offset > map.size ||
         map.size - features->offset < bytes || features->offset % sizeof(float) != 0)
         return gn_fail(ctx, GERNE_EDATA, "a map of %zu bytes cannot hold %zu x %zu features",
-                       map.size, like->n, features->dimension);
+                       map.size, rows, features->dimension);
     GN_LOCAL(gn_dataset) *dataset = NULL;
     gn_map *kept = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *dataset, "a dataset", &dataset));
     GN_TRY(fill(ctx, like, dataset));
+    GN_TRY(place_views(ctx, features->views, dataset));
     GN_TRY(gn_alloc(ctx, 1, sizeof *kept, "a map", &kept));
     *kept = map;
     dataset->map = kept;

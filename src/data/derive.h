@@ -6,12 +6,17 @@
 #include "data/dataset.h"
 
 /* Features in a file: dimension numbers a sample, in the order of the samples, from offset on (a
- * multiple of 4). */
+ * multiple of 4); then those of the other views, as gn_views says. */
 typedef struct gn_kept_features {
     size_t offset, dimension;
     bool halves;          /* of 16 bits, not 32 */
+    size_t views;         /* of a training sample; 0 stands for 1 */
     const char *settings; /* how they were made: a part of the fingerprint */
 } gn_kept_features;
+
+/* Rows and bytes of all of them; false when there are too many to count. */
+bool gn_kept_size(const gn_dataset *like, const gn_kept_features *features, size_t *rows,
+                  size_t *bytes);
 
 /* Labels, names, splits, rows and paths of like (copied), features from a mapped file. The map is
  * taken over on success. The result still has to be prepared. */

@@ -66,6 +66,17 @@ static bool augments(const gn_fetch *fetch)
     return fetch->options.augment != GN_AUGMENT_NONE && fetch->dataset->field == GN_PIXELS;
 }
 
+/* Of kept views, which were changed when they were computed, each is as likely as the others. */
+static const void *field_of(const gn_fetch *fetch, const ring_slot *slot, int field)
+{
+    const gn_dataset *dataset = fetch->dataset;
+    size_t views = gn_dataset_view_count(dataset, slot->sample);
+    if (views == 1 || fetch->options.augment == GN_AUGMENT_NONE)
+        return gn_dataset_field(dataset, slot->sample, field);
+    gn_stream stream = gn_stream_at(fetch->options.seed, GN_RNG_VIEW, slot->step, slot->sample);
+    return gn_dataset_view(dataset, slot->sample, (size_t)gn_random_below(&stream, views));
+}
+
 /* ---- threads ---- */
 
 static gerne_status fill(gerne_ctx *ctx, const gn_fetch *fetch, gn_scratch *scratch,
@@ -256,7 +267,7 @@ gerne_status gn_fetch_submit(gn_fetch *fetch, uint64_t step, const uint32_t *ind
         fetch->slots[at] = (ring_slot){step, indices[i]};
         for (int f = 0; fetch->direct && f < fetch->field_count; f++)
             fetch->samples[f][at] = fetch->samples[f][at + fetch->slot_count] =
-                gn_dataset_field(fetch->dataset, indices[i], f);
+                field_of(fetch, &fetch->slots[at], f);
     }
     fetch->submitted += count;
     pthread_cond_broadcast(&fetch->work);

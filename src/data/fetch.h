@@ -11,8 +11,9 @@
  *     gn_fetch_close(fetch);
  *
  * Batches come back in the order of submission, and what they contain does not depend on timing:
- * augmentation is a function of (seed, step, sample). One thread uses a fetch object.
- * Samples that are in memory and not augmented are not copied: their pointers are handed out.
+ * augmentation is a function of (seed, step, sample), and so is the view of a sample of which
+ * several are kept. One thread uses a fetch object. Samples that are in memory and not augmented
+ * are not copied: their pointers are handed out.
  */
 #ifndef GN_DATA_FETCH_H
 #define GN_DATA_FETCH_H
@@ -25,7 +26,7 @@ typedef struct gn_fetch_options {
     int threads;        /* that decode; at least 1 */
     size_t ahead;       /* samples that may be held at once (slots); bounded by data.memory_limit */
     uint64_t seed;      /* of the augmentation */
-    gn_augment augment; /* of pictures; evaluation has none */
+    gn_augment augment; /* of pictures, or unless none one of the kept views; evaluation has none */
 } gn_fetch_options;
 
 /* The dataset is lent and must be prepared. */

@@ -117,7 +117,7 @@ static size_t row_bytes(const gn_dataset *dataset)
 
 static size_t feature_bytes(const gn_dataset *dataset)
 {
-    return dataset->n * row_bytes(dataset);
+    return gn_feature_rows(dataset) * row_bytes(dataset);
 }
 
 static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
@@ -133,7 +133,7 @@ static gerne_status digest_block(gerne_ctx *ctx, void *user, gn_scratch *scratch
     gn_sha256_start(&hash);
     while (start < end) { /* row by row: rows may have been skipped */
         size_t within = start % row, take = row - within < end - start ? row - within : end - start;
-        const unsigned char *values = gn_dataset_field(dataset, start / row, 0);
+        const unsigned char *values = gn_feature_row(dataset, start / row);
         gn_sha256_add(&hash, values + within, take);
         start += take;
     }
@@ -173,7 +173,7 @@ static gerne_status check_row(gerne_ctx *ctx, void *user, gn_scratch *scratch, s
 {
     (void)scratch;
     const gn_dataset *dataset = ((preparation *)user)->dataset;
-    const float *row = gn_dataset_features(dataset, index);
+    const float *row = gn_feature_row(dataset, index);
     bool bad = false;
     for (size_t c = 0; c < dataset->dimension; c++)
         bad |= !isfinite(row[c]); /* to the end: the compiler takes several at once */
@@ -184,13 +184,13 @@ static gerne_status check_row(gerne_ctx *ctx, void *user, gn_scratch *scratch, s
         c++;
     return gn_fail(ctx, GERNE_EDATA, "'%s', row %zu: feature %zu is not a finite float",
                    dataset->features_file ? dataset->features_file : "features",
-                   gn_dataset_row(dataset, index), c);
+                   index < dataset->n ? gn_dataset_row(dataset, index) : index, c);
 }
 
 static gerne_status check_rows(gerne_ctx *ctx, void *user, gn_scratch *scratch, size_t index)
 {
     const gn_dataset *dataset = ((preparation *)user)->dataset;
-    size_t size = rows_at_once(dataset), end = block_end(dataset->n, size, index);
+    size_t size = rows_at_once(dataset), end = block_end(gn_feature_rows(dataset), size, index);
     for (size_t i = index * size; i < end; i++)
         GN_TRY(check_row(ctx, user, scratch, i));
     return GERNE_OK;
@@ -203,7 +203,8 @@ static gerne_status check_features(gerne_ctx *ctx, gn_dataset *dataset, int thre
     preparation job = {.dataset = dataset};
     GN_FREED uint8_t *failed = NULL;
     if (!dataset->skip_bad)
-        return gn_parallel(ctx, threads, block_count(dataset->n, rows_at_once(dataset)), what,
+        return gn_parallel(ctx, threads,
+                           block_count(gn_feature_rows(dataset), rows_at_once(dataset)), what,
                            check_rows, &job, NULL);
     GN_TRY(gn_alloc(ctx, dataset->n, 1, "samples", &failed));
     GN_TRY(gn_parallel(ctx, threads, dataset->n, what, check_row, &job, failed));
@@ -306,15 +307,14 @@ static gerne_status sum_columns(gerne_ctx *ctx, void *user, gn_scratch *scratch,
 static gerne_status standardize(gerne_ctx *ctx, gn_dataset *dataset, int threads)
 {
     static const char what[] = "mean and deviation";
-    size_t columns = dataset->dimension, blocks = block_count(columns, COLUMNS_AT_ONCE), count = 0;
+    size_t columns = dataset->dimension, blocks = block_count(columns, COLUMNS_AT_ONCE);
+    size_t count = gn_count_split(dataset, GN_TRAIN);
     double *sums;
     float *mean;
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, 2 * sizeof *sums, &sums));
     GN_TRY(gn_arena_alloc(ctx, dataset->arena, columns, 2 * sizeof *mean, &mean));
     double *squares = sums + columns;
     float *deviation = mean + columns;
-    for (size_t i = 0; i < dataset->n; i++)
-        count += dataset->split[i] == GN_TRAIN;
     if (!count)
         return gn_fail(ctx, GERNE_EUSAGE,
                        "data.standardize needs training samples, and there are none");

@@ -133,6 +133,10 @@ GERNE_CHECKED gerne_status gn_open_text(gerne_ctx *ctx, const gn_data_options *o
 /* How features are used: part of the dataset and of its fingerprint. */
 void gn_features_settings(gn_dataset *dataset, const gn_data_options *options);
 
+/* Features row by row: of all samples, then of the other views. */
+size_t gn_feature_rows(const gn_dataset *dataset);
+const void *gn_feature_row(const gn_dataset *dataset, size_t row);
+
 enum { GN_FEATURE_BLOCK = 1 << 22 }; /* bytes of features that one digest covers */
 
 /* GERNE_EUSAGE unless so many floats fit data.memory_limit. */

@@ -147,7 +147,7 @@ typedef struct gn_run {
     uint32_t batch;                /* samples of a plain batch */
     bool coupled;                  /* a batch must be run whole: batch normalisation trains */
     bool fixed;                    /* a sample's forward pass is always the same: no augmentation,
-                                      no dropout */
+                                      no views, no dropout */
     bool concatenate;              /* coupled batches run as one: model.bn concat */
     bool pictures;                 /* samples are pixels, not features */
     bool diagnose;                 /* this step: log norms and cosine of gradients, if it has two */

@@ -42,6 +42,9 @@ const gn_option gn_model_option_table[] = {
      .when = PICTURES, .flags = GN_LENIENT,
      .help = "with model.freeze LAYER: what it computes from a sample is kept in the cache, in 16 "
              "or 32 bits, or computed in every step (default: fp16; recompute with data.augment)"},
+    {"views", GN_INT, OPTION(views), .min = 1, .max = 64,
+     .help = "with model.freeze: views of a training sample that are kept in the cache, itself and "
+             "copies changed by data.augment, of which every step draws one (default: 1)"},
     {"bn", GN_CHOICE, OPTION(bn), .fallback = "auto", .choices = "auto|separate|concat|frozen",
      .when = NORMALIZED, .flags = GN_LENIENT,
      .help = "BatchNorm statistics in training: of each of two batches (separate), of "
@@ -86,6 +89,11 @@ gn_freeze gn_model_freeze(const gn_model_options *o)
         if (strcmp(o->freeze, words[i]) == 0)
             return (gn_freeze)i;
     return o->freeze ? GN_FREEZE_LAYERS : GN_FREEZE_NONE;
+}
+
+int64_t gn_model_views(const gn_model_options *o)
+{
+    return o->views > 1 ? o->views : 1;
 }
 
 const gn_architecture *const gn_architectures[] = {

@@ -41,6 +41,7 @@ typedef struct gn_model_options {
     int variant, stem, bn, pool;
     const char *freeze; /* "none", "body", "head" or a layer; NULL for none: gn_model_freeze */
     int activations;    /* behind frozen layers: gn_activations */
+    int64_t views;      /* behind frozen layers, of a training sample; 0 stands for 1 */
     double dropout;     /* of the features in front of the head, in training passes */
     int64_t copies;     /* of the body, side by side, their features concatenated; 0 stands for 1 */
     int64_t depth, width, heads, intermediate, patch; /* as asked for; 0: see transformer */
@@ -56,6 +57,7 @@ typedef struct gn_model_options {
 } gn_model_options;
 
 gn_freeze gn_model_freeze(const gn_model_options *options);
+int64_t gn_model_views(const gn_model_options *options);
 
 extern const gn_option gn_model_option_table[];
 extern const size_t gn_model_option_count;

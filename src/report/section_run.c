@@ -301,8 +301,8 @@ void gn_section_asked(gn_page *page, gn_run_record *run)
         "format", "dir", "file",   "construction", "ratio",   "severity",    "n",        "val",
         "y",      "a",   "preset", "resize",       "augment", "standardize", "train_on", "fold",
         "seed",   NULL};
-    static const char *const model[] = {"arch",   "hidden", "weights", "variant",
-                                        "freeze", "bn",     "dropout", NULL};
+    static const char *const model[] = {"arch",  "hidden", "weights", "variant", "freeze",
+                                        "views", "bn",     "dropout", NULL};
     static const char *const train[] = {"optimizer", "lr",      "momentum", "weight_decay",
                                         "schedule",  "clip",    "batch",    "per_group",
                                         "per_class", "epochs",  "steps",    "eval_every",

@@ -15,6 +15,9 @@
 enum { HEADER = 128, TRAILER_MAGIC = 16, TRAILER = TRAILER_MAGIC + 2 * GN_SHA256_SIZE };
 static const char magic[TRAILER_MAGIC] = "gerne features1";
 
+/* What the changes of views are drawn by, whatever the run's seed: runs share them. */
+enum { VIEWS_SEED = 0x76696577 };
+
 struct gn_frozen {
     gn_network *network;   /* the whole */
     gn_network *front;     /* its frozen layers; NULL when that is the body */
@@ -23,6 +26,7 @@ struct gn_frozen {
     unsigned char key[GN_SHA256_SIZE];
     gn_arena *arena;
     const char *path; /* of the file */
+    size_t views;     /* of a training sample */
     bool cached;
     bool has_head; /* model.weights brought one */
 };
@@ -194,6 +198,10 @@ static gerne_status compute_key(gerne_ctx *ctx, const gn_dataset *dataset, gn_fr
         add_text(&hash, model->cut);
         add_text(&hash, halves(frozen) ? "fp16" : "fp32");
     }
+    if (frozen->views > 1) { /* how they are changed is in the fingerprint */
+        snprintf(words, sizeof words, "views %zu", frozen->views);
+        add_text(&hash, words);
+    }
     add_text(&hash, fingerprint);
     for (size_t i = 0; i < dataset->n; i++) { /* which of the source's rows, for generated data */
         uint64_t row = gn_dataset_row(dataset, i);
@@ -224,21 +232,31 @@ static bool trailer_fits(const gn_frozen *frozen, const gn_map *map)
            memcmp(trailer + TRAILER_MAGIC, frozen->key, GN_SHA256_SIZE) == 0;
 }
 
+static gerne_status too_many(gerne_ctx *ctx, const gn_dataset *dataset)
+{
+    return gn_fail(ctx, GERNE_ENOMEM, "the features of %zu samples do not fit in memory",
+                   dataset->n);
+}
+
+static gn_kept_features kept_features(const gn_frozen *frozen)
+{
+    return (gn_kept_features){.offset = HEADER,
+                              .dimension = (size_t)gn_network_feature_count(computing(frozen)),
+                              .halves = halves(frozen),
+                              .views = frozen->views};
+}
+
 /* GERNE_EDATA when the file is not what was written. */
 static gerne_status open_features(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
                                   gn_frozen *frozen)
 {
-    size_t bytes;
+    size_t rows, bytes;
     gn_map map;
     char settings[96] = "frozen ";
-    const gn_kept_features kept = {.offset = HEADER,
-                                   .dimension = (size_t)gn_network_feature_count(computing(frozen)),
-                                   .halves = halves(frozen),
-                                   .settings = settings};
-    if (!gn_multiply(dataset->n, kept.dimension, &bytes) ||
-        !gn_multiply(bytes, element_size(frozen), &bytes))
-        return gn_fail(ctx, GERNE_ENOMEM, "the features of %zu samples do not fit in memory",
-                       dataset->n);
+    gn_kept_features kept = kept_features(frozen);
+    kept.settings = settings;
+    if (!gn_kept_size(dataset, &kept, &rows, &bytes))
+        return too_many(ctx, dataset);
     GN_TRY(gn_map_open(ctx, frozen->path, &map));
     gn_sha256_hex(frozen->key, settings + strlen(settings));
     gerne_status status = GERNE_OK;
@@ -314,14 +332,39 @@ static gerne_status write_header(gn_writer *writer, size_t rows, size_t columns,
     return gn_write(writer, header, sizeof header);
 }
 
-static gerne_status write_rows(const gn_dataset *dataset, gn_inference *inference,
-                               const gn_sample_list *all, gn_frozen *frozen, feature_sink *sink)
+/* One view of all samples that have it. */
+static gerne_status write_view(const gn_dataset *dataset, int threads, size_t view, size_t rows,
+                               const gn_frozen *frozen, feature_sink *sink)
+{
+    GN_LOCAL(gn_inference) *inference = NULL;
+    GN_LOCAL(gn_sample_list) all = {0};
+    GN_TRY(gn_samples_of_split(sink->ctx, dataset, view ? GN_TRAIN : GN_SPLITS, &all));
+    const gn_inference_options options = {
+        .threads = threads,
+        .body_only = true,
+        .augment = view ? dataset->augment : GN_AUGMENT_NONE,
+        .seed = VIEWS_SEED,
+        .step = view,
+        .done_before = view ? dataset->n + (view - 1) * all.count : 0,
+        .total = rows,
+    };
+    GN_TRY(gn_inference_new(sink->ctx, computing(frozen), dataset, &options, &inference));
+    return gn_inference_run(inference, "features", all.items, all.count, take_features, sink);
+}
+
+static gerne_status write_rows(const gn_dataset *dataset, int threads, const gn_frozen *frozen,
+                               feature_sink *sink)
 {
     unsigned char trailer[TRAILER];
+    const gn_kept_features kept = kept_features(frozen);
+    size_t rows, bytes;
+    if (!gn_kept_size(dataset, &kept, &rows, &bytes))
+        return too_many(sink->ctx, dataset);
     if (sink->writer)
-        GN_TRY(write_header(sink->writer, dataset->n, sink->width, element_size(frozen)));
+        GN_TRY(write_header(sink->writer, rows, sink->width, element_size(frozen)));
     gn_feature_digest_start(&sink->digest);
-    GN_TRY(gn_inference_run(inference, "features", all->items, all->count, take_features, sink));
+    for (size_t view = 0; view < frozen->views; view++)
+        GN_TRY(write_view(dataset, threads, view, rows, frozen, sink));
     if (!sink->writer)
         return GERNE_OK;
     memcpy(trailer, magic, TRAILER_MAGIC);
@@ -331,28 +374,29 @@ static gerne_status write_rows(const gn_dataset *dataset, gn_inference *inferenc
     return gn_write_commit(&sink->writer);
 }
 
+static void announce(gerne_ctx *ctx, const gn_dataset *dataset, const gn_frozen *frozen)
+{
+    char views[64] = "";
+    if (frozen->views > 1)
+        snprintf(views, sizeof views, ", %zu views of each training sample,", frozen->views);
+    gn_log(ctx, GERNE_LOG_INFO, "computing the features of %zu samples%s into '%s'", dataset->n,
+           views, frozen->path);
+}
+
 static gerne_status compute_features(gerne_ctx *ctx, const gn_dataset *dataset, int threads,
                                      gn_frozen *frozen)
 {
     feature_sink sink = {.ctx = ctx, .width = (size_t)gn_network_feature_count(computing(frozen))};
-    gn_inference *inference = NULL;
-    gn_sample_list all = {0};
-    const gn_inference_options options = {.threads = threads, .body_only = true};
-    gn_log(ctx, GERNE_LOG_INFO, "computing the features of %zu samples into '%s'", dataset->n,
-           frozen->path);
-    gerne_status status = gn_inference_new(ctx, computing(frozen), dataset, &options, &inference);
-    if (status == GERNE_OK && halves(frozen))
+    gerne_status status = GERNE_OK;
+    announce(ctx, dataset, frozen);
+    if (halves(frozen))
         status = gn_alloc(ctx, sink.width, sizeof *sink.row, "a row of features", &sink.row);
-    if (status == GERNE_OK)
-        status = gn_samples_of_split(ctx, dataset, GN_SPLITS, &all);
     if (status == GERNE_OK && gn_ranks_first(ctx))
         status = gn_write_open(ctx, frozen->path, &sink.writer);
     if (status == GERNE_OK)
-        status = write_rows(dataset, inference, &all, frozen, &sink);
+        status = write_rows(dataset, threads, frozen, &sink);
     gn_write_abort(sink.writer);
     gn_free(sink.row);
-    gn_sample_list_free(&all);
-    gn_inference_close(inference);
     return status;
 }
 
@@ -407,17 +451,31 @@ static gerne_status find_or_make(gerne_ctx *ctx, const gn_dataset *dataset, int 
     return status;
 }
 
+/* Views that were deleted since are not made again for an evaluation, which does not read them. */
+static gerne_status choose_file(gerne_ctx *ctx, const gn_frozen_options *options,
+                                const gn_dataset *dataset, gn_frozen *frozen)
+{
+    frozen->views = (size_t)gn_model_views(options->model);
+    GN_TRY(compute_key(ctx, dataset, frozen));
+    GN_TRY(find_path(ctx, options->cache, frozen));
+    if (!options->evaluates || frozen->views == 1 || gn_path_exists(frozen->path))
+        return GERNE_OK;
+    frozen->views = 1;
+    GN_TRY(compute_key(ctx, dataset, frozen));
+    return find_path(ctx, options->cache, frozen);
+}
+
 static gerne_status fill(gerne_ctx *ctx, gn_device *device, const gn_frozen_options *options,
                          const gn_dataset *dataset, gn_frozen *frozen)
 {
     int threads = options->threads > 0 ? options->threads : 1;
-    if (dataset->augment != GN_AUGMENT_NONE)
+    if (dataset->augment != GN_AUGMENT_NONE && gn_model_views(options->model) == 1)
         gn_warn(ctx,
-                "data.augment has no effect with model.freeze body: features are computed once");
+                "data.augment has no effect with model.freeze body: features are computed once "
+                "(--model.views N keeps N views of every training sample)");
     GN_TRY(gn_arena_new(ctx, &frozen->arena));
     GN_TRY(make_network(ctx, device, options, dataset, frozen));
-    GN_TRY(compute_key(ctx, dataset, frozen));
-    GN_TRY(find_path(ctx, options->cache, frozen));
+    GN_TRY(choose_file(ctx, options, dataset, frozen));
     return find_or_make(ctx, dataset, threads, frozen);
 }
 

@@ -15,6 +15,10 @@
  * A file is found by what it was made from: the architecture and weights of what is frozen, the
  * fingerprint of the data (contents, transform, labels), precision and threads. It appears under
  * its name only when it is complete; one that is damaged is detected and computed again.
+ *
+ * With model.views N a training sample has N - 1 further rows, of its picture changed as
+ * data.augment says. They depend on nothing but the data, the layers and N, so that runs of other
+ * seeds share them; which one a step sees is drawn by data/fetch.h.
  */
 #ifndef GN_TRAIN_FROZEN_H
 #define GN_TRAIN_FROZEN_H
@@ -30,6 +34,7 @@ typedef struct gn_frozen_options {
     uint64_t seed;                 /* of the body's weights when model.weights is not given */
     int64_t classes;               /* of the head; 0: those of the dataset */
     int threads;                   /* that decode samples which are not in memory */
+    bool evaluates;                /* the other views are not worth computing */
 } gn_frozen_options;
 
 /* Builds the network, loads model.weights, and finds or computes the features: of the body, or

@@ -14,19 +14,13 @@ struct gn_inference {
     gn_fetch *fetch;
     size_t batch; /* samples of one pass */
     bool body_only;
+    uint64_t step;             /* of the augmentation */
+    size_t done_before, total; /* of the work that a pass is a part of */
     gn_samples samples;
     int32_t *y, *a;        /* [batch], for predictions */
     bool gathers_features; /* from other ranks */
     char *own, *all;       /* messages of ranks */
 };
-
-size_t gn_count_split(const gn_dataset *dataset, gn_split split)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < dataset->n; i++)
-        count += split == GN_SPLITS || dataset->split[i] == split;
-    return count;
-}
 
 gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset, gn_split split,
                                  gn_sample_list *out)
@@ -94,7 +88,9 @@ static gerne_status make_buffers(gn_inference *inference, const gn_inference_opt
     gerne_ctx *ctx = inference->ctx;
     enum { BATCHES_AHEAD = 3 };
     const gn_fetch_options fetch = {.threads = options->threads > 0 ? options->threads : 1,
-                                    .ahead = BATCHES_AHEAD * inference->batch};
+                                    .ahead = BATCHES_AHEAD * inference->batch,
+                                    .seed = options->seed,
+                                    .augment = options->augment};
     GN_TRY(gn_fetch_new(ctx, inference->dataset, &fetch, &inference->fetch));
     size_t slots = gn_fetch_slots(inference->fetch); /* memory_limit may allow fewer */
     if (slots < inference->batch)
@@ -116,6 +112,9 @@ gerne_status gn_inference_new(gerne_ctx *ctx, gn_network *network, const gn_data
     inference->network = network;
     inference->dataset = dataset;
     inference->body_only = options->body_only;
+    inference->step = options->step;
+    inference->done_before = options->done_before;
+    inference->total = options->total;
     inference->batch = (size_t)gn_network_batch(network);
     const float *scale = options->scale ? options->scale : dataset->scale;
     const float *shift = options->shift ? options->shift : dataset->shift;
@@ -161,7 +160,7 @@ static gerne_status submit(gn_inference *inference, pass *p)
         size_t n = batch_from(inference, p, p->submitted);
         if (gn_fetch_room(inference->fetch) < n)
             return GERNE_OK;
-        GN_TRY(gn_fetch_submit(inference->fetch, 0, p->samples + p->submitted, n));
+        GN_TRY(gn_fetch_submit(inference->fetch, inference->step, p->samples + p->submitted, n));
         p->submitted += n;
     }
     return GERNE_OK;
@@ -199,7 +198,10 @@ static void drain(gn_inference *inference, pass *p)
 
 static gerne_status report(gn_inference *inference, const char *what, size_t done, size_t total)
 {
-    const gerne_progress progress = {.what = what, .done = done, .total = total, .detail = ""};
+    const gerne_progress progress = {.what = what,
+                                     .done = inference->done_before + done,
+                                     .total = inference->total ? inference->total : total,
+                                     .detail = ""};
     return what ? gn_progress(inference->ctx, &progress) : GERNE_OK;
 }
 

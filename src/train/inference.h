@@ -29,10 +29,10 @@ typedef struct gn_sample_list {
 } gn_sample_list;
 
 /* The samples of a split, or all of them with GN_SPLITS. Free the list afterwards. */
-size_t gn_count_split(const gn_dataset *dataset, gn_split split);
 GERNE_CHECKED gerne_status gn_samples_of_split(gerne_ctx *ctx, const gn_dataset *dataset,
                                                gn_split split, gn_sample_list *out);
 void gn_sample_list_free(gn_sample_list *list);
+GN_LOCAL_STRUCT(gn_sample_list, gn_sample_list_free)
 
 typedef struct gn_inference gn_inference;
 
@@ -40,6 +40,9 @@ typedef struct gn_inference_options {
     int threads;                /* that decode samples which are not in memory; at least 1 */
     const float *scale, *shift; /* [GN_CHANNELS], copied; NULL: the dataset's own */
     bool body_only;             /* features alone: the head does not run */
+    gn_augment augment;         /* of pictures, by seed, step and sample; evaluation has none */
+    uint64_t seed, step;
+    size_t done_before, total; /* samples of the work that a pass is a part of; 0: it is all */
 } gn_inference_options;
 
 /* Network and dataset (prepared) are lent and must outlive the object. GERNE_EUSAGE when the
@@ -49,6 +52,7 @@ GERNE_CHECKED gerne_status gn_inference_new(gerne_ctx *ctx, gn_network *network,
                                             const gn_inference_options *options,
                                             gn_inference **out);
 void gn_inference_close(gn_inference *inference); /* takes NULL */
+GN_LOCAL_HANDLE(gn_inference, gn_inference_close)
 
 /* What the network says about some consecutive samples of the list; borrowed during the call. */
 typedef struct gn_inferred {

@@ -10,14 +10,16 @@
 
 /* ---- data ---- */
 
-/* Whether what frozen layers compute is kept; behind a layer's name only where it never changes. */
+/* Whether what frozen layers compute is kept; behind a layer's name only where it never changes, or
+ * its views are kept. */
 static bool wants_features(const gn_trainer *t)
 {
     const gn_model_options *model = &t->config->model;
     gn_freeze freeze = gn_model_freeze(model);
     return freeze == GN_FREEZE_BODY ||
            (freeze == GN_FREEZE_LAYERS && model->activations != GN_RECOMPUTE &&
-            t->input.data->augment == GN_AUGMENT_NONE && t->input.data->field == GN_PIXELS);
+            (t->input.data->augment == GN_AUGMENT_NONE || gn_model_views(model) > 1) &&
+            t->input.data->field == GN_PIXELS);
 }
 
 /* What another run has read, unless it was not kept in memory and must be here. */
@@ -26,7 +28,10 @@ static gerne_status find_shared(gn_trainer *t)
     gn_dataset *found;
     GN_TRY(gn_shared_data_find(t->run.ctx, t->config, &found));
     t->input.data = found;
-    if (!found || found->read_once == wants_features(t))
+    if (!found)
+        return GERNE_OK;
+    GN_TRY(gn_check_views(t, found));
+    if (found->read_once == wants_features(t))
         return GERNE_OK;
     gn_dataset_close(found);
     t->input.data = NULL;
@@ -45,6 +50,7 @@ static gerne_status read_data(gn_trainer *t)
         gn_fail(ctx, GERNE_EUSAGE, "the data has no labels to train on");
         return GERNE_EUSAGE;
     }
+    GN_TRY(gn_check_views(t, t->input.data));
     /* Behind frozen layers pixels are read once at most: when their features are computed. */
     t->input.data->read_once = wants_features(t);
     GN_TRY(gn_dataset_prepare(ctx, t->input.data, gn_device_threads(t->device)));
@@ -270,6 +276,7 @@ static gerne_status settle_network(gn_trainer *t)
     gn_network_close(probe);
     run->concatenate = run->coupled && t->model.bn == GN_BN_CONCAT;
     t->on_features = wants_features(t) && (whole_body || cut);
+    GN_TRY(gn_check_views_are_kept(t));
     run->fixed = gn_passes_are_fixed(t, t->input.data->augment);
     const gn_sample_shape shape = gn_dataset_shape(t->input.data);
     run->pictures = gn_shape_field(&shape, GN_FIELD_PIXELS) != NULL && !t->on_features;

@@ -194,7 +194,8 @@ static gerne_status find_groups(gn_trainer *t)
 
 bool gn_passes_are_fixed(const gn_trainer *t, gn_augment augment)
 {
-    return !t->drops && (augment == GN_AUGMENT_NONE || t->on_features);
+    return !t->drops &&
+           (augment == GN_AUGMENT_NONE || (t->on_features && gn_model_views(&t->model) == 1));
 }
 
 static gerne_status start_owner(gn_trainer *t)

@@ -359,10 +359,12 @@ static gerne_status make_head(gerne_ctx *ctx, gn_predictor *p, const gn_model_da
     p->frozen_model = card->model;
     p->frozen_model.freeze = "body";
     p->frozen_model.weights = model->weights;
+    p->frozen_model.views = model->options->model.views;
     const gn_frozen_options frozen = {.model = &p->frozen_model,
                                       .cache = model->cache,
                                       .classes = card->classes,
-                                      .threads = DECODERS};
+                                      .threads = DECODERS,
+                                      .evaluates = true};
     GN_TRY(gn_frozen_features(ctx, p->device, &frozen, data->dataset, &p->frozen));
     return gn_frozen_new_network(ctx, p->frozen, true, 0, batch_size(p, data), &p->network);
 }

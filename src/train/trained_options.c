@@ -121,15 +121,27 @@ static bool says(const gn_settings *settings, const char *key, const char *value
     return s && s->count == 1 && strcmp(s->items[0], value) == 0;
 }
 
+/* Not one of our keys: it says where the run's features are. */
+static gerne_status take_views(gerne_ctx *ctx, const gn_settings *run, gn_trained_options *options)
+{
+    const gn_setting *s = gn_settings_find(run, "model.views");
+    for (size_t i = 0; s && i < gn_model_option_count; i++)
+        if (strcmp(gn_model_option_table[i].name, "views") == 0)
+            return gn_option_parse(ctx, run->arena, &gn_model_option_table[i], s, &options->model);
+    return GERNE_OK;
+}
+
 /* Whether it trained on what frozen layers compute: see train/frozen.h. */
-static void find_frozen(const gn_settings *run, const gn_settings *flags,
-                        gn_trained_options *options)
+static gerne_status find_frozen(gerne_ctx *ctx, const gn_settings *run, const gn_settings *flags,
+                                gn_trained_options *options)
 {
     bool layer = gn_settings_find(run, "model.freeze") && !says(run, "model.freeze", "none") &&
                  !says(run, "model.freeze", "body") && !says(run, "model.freeze", "head");
     options->frozen = says(run, "model.freeze", "body") && !any_in(flags, "data.");
-    options->cut =
-        layer && !says(run, "model.activations", "recompute") && says(run, "data.augment", "none");
+    GN_TRY(take_views(ctx, run, options));
+    options->cut = layer && !says(run, "model.activations", "recompute") &&
+                   (says(run, "data.augment", "none") || gn_model_views(&options->model) > 1);
+    return GERNE_OK;
 }
 
 static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run,
@@ -139,7 +151,7 @@ static gerne_status apply_run(gerne_ctx *ctx, gn_config *config, const char *run
     GN_LOCAL(gn_settings) all = {.arena = arena}, kept = {.arena = arena};
     GN_TRY(gn_rundir_settings(ctx, run, &all));
     kept.source = all.source;
-    find_frozen(&all, flags, options);
+    GN_TRY(find_frozen(ctx, &all, flags, options));
     for (size_t i = 0; i < all.count; i++) {
         const gn_setting *s = &all.list[i];
         if (applies(flags, s->key) && gn_config_knows(config, s->key))

@@ -182,6 +182,11 @@ GERNE_CHECKED gerne_status gn_compare_ranks(gn_trainer *t);
 /* Where layers are frozen the features of all samples take the place of the data. */
 GERNE_CHECKED gerne_status gn_settle_frozen(gn_trainer *t);
 
+/* views.c: what model.views cannot be combined with, before the samples are read, and once the
+ * network is known. */
+GERNE_CHECKED gerne_status gn_check_views(const gn_trainer *t, const gn_dataset *data);
+GERNE_CHECKED gerne_status gn_check_views_are_kept(const gn_trainer *t);
+
 /* stage.c */
 /* Whether the forward pass of a sample is the same whenever it is drawn. */
 bool gn_passes_are_fixed(const gn_trainer *t, gn_augment augment);

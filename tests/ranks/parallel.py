@@ -46,6 +46,7 @@ METHODS = {
 NETWORKS = {
     "resnet18 concat": [*RESNET, "--model.bn", "concat"],
     "resnet18 frozen": [*RESNET, "--model.bn", "frozen"],
+    "resnet18 views": [*RESNET, "--model.freeze", "body", "--data.augment", "flip", "--model.views", "3"],
     "resnet18 separate": [*RESNET, "--model.bn", "separate", "--train.steps", "10"],
 }
 SIDE = 32  # of images: of 8 x 8, one number a sample is left to the last BatchNorm, which magnifies roundings

@@ -26,6 +26,7 @@ KINDS = {
     "unknown": "--train.steps 75 --method.attributes unknown --method.t 0.02".split(),
     "lff": "--train.steps 100 --method.name lff --train.optimizer adam".split(),
     "dropout": "--train.steps 100 --model.dropout 0.4 --method.name groupdro".split(),
+    "views": "--train.steps 100 --model.freeze body --data.augment crop-flip --model.views 3".split(),
     "crt": "--train.steps 60 --method.name crt".split(),
     "dfr": "--train.steps 60 --method.name dfr --method.variant subpopbench".split(),
     "dfr original": "--train.steps 60 --method.name dfr --method.repeats 3".split(),
