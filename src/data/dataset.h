@@ -85,6 +85,7 @@ typedef struct gn_dataset {
     const gerne_arrays *fetched; /* where rows are fetched from by prepare; or NULL */
     const float *rows;           /* all features, or */
     const uint16_t *halves;      /* all features in 16 bits: see base/half.h */
+    bool computed;               /* features that frozen layers made: data/derive.h */
     const char *const *paths;    /* by row: the files that rows were computed from, or NULL */
     const char *features_file;   /* where rows come from, for messages; or NULL */
     void *rows_owned;            /* heap block behind rows, or NULL */

@@ -99,6 +99,7 @@ gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map ma
         dataset->halves = first;
     else
         dataset->rows = first;
+    dataset->computed = true;
     dataset->dimension = features->dimension;
     gn_dataset_settings(dataset, "%s", features->settings);
     return gn_give(&dataset, out);
@@ -108,7 +109,7 @@ gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map ma
 
 void gn_feature_digest_start(gn_feature_digest *digest)
 {
-    gn_sha256_start(&digest->block);
+    gn_checksum_start(&digest->block);
     gn_sha256_start(&digest->whole);
     digest->filled = 0;
 }
@@ -116,9 +117,9 @@ void gn_feature_digest_start(gn_feature_digest *digest)
 static void close_block(gn_feature_digest *digest)
 {
     unsigned char bytes[GN_SHA256_SIZE];
-    gn_sha256_end(&digest->block, bytes);
+    gn_checksum_end(&digest->block, bytes);
     gn_sha256_add(&digest->whole, bytes, sizeof bytes);
-    gn_sha256_start(&digest->block);
+    gn_checksum_start(&digest->block);
     digest->filled = 0;
 }
 
@@ -127,7 +128,7 @@ void gn_feature_digest_add(gn_feature_digest *digest, const void *bytes, size_t 
     const unsigned char *at = bytes;
     while (size) {
         size_t room = GN_FEATURE_BLOCK - digest->filled, take = size < room ? size : room;
-        gn_sha256_add(&digest->block, at, take);
+        gn_checksum_add(&digest->block, at, take);
         at += take;
         size -= take;
         digest->filled += take;

@@ -3,6 +3,7 @@
 #define GN_DATA_DERIVE_H
 
 #include "base/file.h"
+#include "data/checksum.h"
 #include "data/dataset.h"
 
 /* Features in a file: dimension numbers a sample, in the order of the samples, from offset on (a
@@ -23,9 +24,11 @@ bool gn_kept_size(const gn_dataset *like, const gn_kept_features *features, size
 GERNE_CHECKED gerne_status gn_dataset_derive(gerne_ctx *ctx, const gn_dataset *like, gn_map map,
                                              const gn_kept_features *features, gn_dataset **out);
 
-/* The content digest that gn_dataset_prepare will find, computed as features are written. */
+/* The content digest that gn_dataset_prepare will find, computed as features are written. Their
+ * origin is in the fingerprint, so that a fast sum does: it only has to tell damage. */
 typedef struct gn_feature_digest {
-    gn_sha256 block, whole;
+    gn_checksum block;
+    gn_sha256 whole;
     size_t filled; /* bytes of the block */
 } gn_feature_digest;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "train/checksum.h"
+#include "data/checksum.h"
 #include "base/file.h"
 
 /* magic, size of the head (8 bytes, little endian), head, blocks in order, checksum of all before

@@ -13,7 +13,7 @@
 
 /* The file is a NumPy array (numpy.load reads it) with a trailer that tells whether it is whole. */
 enum { HEADER = 128, TRAILER_MAGIC = 16, TRAILER = TRAILER_MAGIC + 2 * GN_SHA256_SIZE };
-static const char magic[TRAILER_MAGIC] = "gerne features1";
+static const char magic[TRAILER_MAGIC] = "gerne features2";
 
 /* What the changes of views are drawn by, whatever the run's seed: runs share them. */
 enum { VIEWS_SEED = 0x76696577 };

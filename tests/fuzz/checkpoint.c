@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "train/checksum.h"
+#include "data/checksum.h"
 #include "base/text.h"
 #include "train/checkpoint.h"
 

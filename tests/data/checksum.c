@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/checksum.h"
+#include "data/checksum.h"
 
 enum { LONG = (1 << 20) * 2 + 12345 }; /* three slices */
 

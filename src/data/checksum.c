@@ -1,4 +1,4 @@
-#include "train/checksum.h"
+#include "data/checksum.h"
 
 #include <libdeflate.h>
 

@@ -1,8 +1,8 @@
 /* checksum.h - a fast sum of a file's bytes that damage changes: the CRC-32 of every slice of a
  * mebibyte, and the SHA-256 of these. Against accidents, not against whoever wants to deceive.
  */
-#ifndef GN_TRAIN_CHECKSUM_H
-#define GN_TRAIN_CHECKSUM_H
+#ifndef GN_DATA_CHECKSUM_H
+#define GN_DATA_CHECKSUM_H
 
 #include "base/sha256.h"
 
