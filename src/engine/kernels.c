@@ -74,10 +74,21 @@ static gerne_status make_with(gn_maker *m, const_dnnl_op_desc_t operation,
     return keep(m, pd, kernel);
 }
 
+/* oneDNN divides a kernel among the threads of the moment in which it is described, created, run.
+ */
+static void set_threads(const gn_device *device, bool alone)
+{
+    gn_restore_threads(alone ? 1 : device->threads);
+}
+
 static gerne_status make(gn_maker *m, const_dnnl_op_desc_t operation, bool relu,
                          const gn_kernel *forward, gn_kernel *kernel)
 {
-    return make_with(m, operation, m->device->attributes[false][relu], forward, kernel);
+    set_threads(m->device, kernel->alone);
+    gerne_status status =
+        make_with(m, operation, m->device->attributes[false][relu], forward, kernel);
+    set_threads(m->device, false);
+    return status;
 }
 
 /* ---- products ---- */
@@ -157,6 +168,16 @@ gerne_status gn_make_complete_convolution(gn_maker *m, const gn_operands *o, con
     return make_complete(m, dnnl_convolution_direct, o, w, adds, relu, out);
 }
 
+/* Threads gain nothing from a gradient of less than a tenth of a millisecond, whose parts they have
+ * to add. But in oneDNN they wait for each other in a loop that never sleeps: beside other programs
+ * that takes milliseconds. */
+static bool stays_on_a_thread(gn_pass pass, const gn_operands *o)
+{
+    enum { OPERATIONS = 1 << 23 };
+    return pass == GN_WEIGHT_GRADIENT &&
+           2 * o->source->dims[0] * o->source->dims[1] * o->result->dims[1] < OPERATIONS;
+}
+
 gerne_status gn_make_inner_product(gn_maker *m, gn_pass pass, const gn_kernel *forward,
                                    const gn_operands *o, bool relu, gn_kernel *out)
 {
@@ -172,7 +193,9 @@ gerne_status gn_make_inner_product(gn_maker *m, gn_pass pass, const gn_kernel *f
     else
         s = dnnl_inner_product_backward_data_desc_init(&op, source, weights, result);
     GN_TRY(gn_dnnl(m->ctx, s, "describing a matrix product"));
-    *out = (gn_kernel){.arguments = product_arguments[pass], .is_product = true};
+    *out = (gn_kernel){.arguments = product_arguments[pass],
+                       .is_product = true,
+                       .alone = stays_on_a_thread(pass, o)};
     return make(m, &op, relu, forward, out);
 }
 
@@ -334,6 +357,7 @@ gerne_status gn_make_reorder(gn_maker *m, const gn_description *from, const gn_d
 
 struct gn_primitive {
     gn_device *device;
+    bool alone;
     dnnl_primitive_t handle;
     const int *kinds;
     int count;
@@ -347,9 +371,12 @@ gerne_status gn_primitive_new(gerne_ctx *ctx, gn_device *device, const gn_kernel
     *out = NULL;
     GN_TRY(gn_alloc(ctx, 1, sizeof *p, "a kernel", &p));
     p->device = device;
+    p->alone = kernel->alone;
     p->kinds = kernel->arguments;
+    set_threads(device, p->alone);
     gerne_status status =
         gn_dnnl(ctx, gn_guard_create(&p->handle, kernel->primitive), "creating a kernel");
+    set_threads(device, false);
     if (status == GERNE_OK)
         *out = p;
     else
@@ -386,8 +413,12 @@ gerne_status gn_primitive_bind(gerne_ctx *ctx, gn_primitive *p, int index,
 
 gerne_status gn_primitive_start(gerne_ctx *ctx, gn_primitive *p)
 {
-    return gn_dnnl(ctx, gn_guard_execute(p->handle, p->device->stream, p->count, p->arguments),
-                   "running a kernel");
+    if (p->alone)
+        set_threads(p->device, true);
+    dnnl_status_t s = gn_guard_execute(p->handle, p->device->stream, p->count, p->arguments);
+    if (p->alone)
+        set_threads(p->device, false);
+    return gn_dnnl(ctx, s, "running a kernel");
 }
 
 gerne_status gn_primitives_wait(gerne_ctx *ctx, gn_device *device)

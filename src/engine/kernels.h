@@ -72,6 +72,7 @@ typedef struct gn_kernel {
     const gn_description *scratchpad; /* memory to work in, or NULL */
     bool is_product;                  /* a convolution or a matrix product */
     bool is_reference;                /* a slow implementation */
+    bool alone;                       /* runs on one thread */
 } gn_kernel;
 
 /* For what kernels are made, and those that were made; gn_maker_close frees them. */
