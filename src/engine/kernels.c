@@ -123,10 +123,12 @@ static gerne_status make_convolution(gn_maker *m, dnnl_alg_kind_t kind, gn_pass 
 }
 
 /* Winograd's algorithm computes tiles of 4 x 4 results of a 3x3 kernel with a quarter of the
- * multiplications. It pays where the results fill most of their tiles. */
+ * multiplications. It pays where the results fill most of their tiles, and where there is so much
+ * to compute that its threads hardly notice that they wait for each other, three times in a loop
+ * that never sleeps. */
 static bool suits_winograd(const gn_operands *o, const gn_window *w)
 {
-    enum { TILE = 4 };
+    enum { TILE = 4, OPERATIONS = 1 << 25 };
     const int64_t *kernel = o->weights->dims, *result = o->result->dims;
     if (o->source->type != GN_FLOAT32 || o->weights->type != GN_FLOAT32)
         return false;
@@ -134,7 +136,9 @@ static bool suits_winograd(const gn_operands *o, const gn_window *w)
         return false;
     int64_t rows = (result[2] + TILE - 1) / TILE * TILE;
     int64_t columns = (result[3] + TILE - 1) / TILE * TILE;
-    return (double)(result[2] * result[3]) >= 0.6 * (double)(rows * columns);
+    double places = (double)(result[2] * result[3]);
+    double operations = 2 * 9 * places * (double)(result[0] * result[1] * kernel[1]);
+    return operations >= OPERATIONS && places >= 0.6 * (double)(rows * columns);
 }
 
 gerne_status gn_make_convolution(gn_maker *m, gn_pass pass, const gn_kernel *forward,
