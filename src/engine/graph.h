@@ -229,19 +229,20 @@ typedef enum gn_mode {
 
 typedef struct gn_program gn_program;
 
-/* input_gradients: backward also computes the gradients of the inputs. */
-GERNE_CHECKED gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store,
-                                          int64_t batch, gn_mode mode, bool input_gradients,
-                                          gn_program **out);
-void gn_program_close(gn_program *program);
-
-/* Memory for programs of which one runs at a time: as much as the largest needs. */
+/* Memory for programs of which one runs at a time, backward right after forward: as much as the
+ * largest needs. */
 typedef struct gn_memory gn_memory;
 GERNE_CHECKED gerne_status gn_memory_new(gerne_ctx *ctx, gn_memory **out);
 void gn_memory_close(gn_memory *memory); /* after its programs */
 
-/* A graph with packed sequences, for up to batch samples of up to tokens tokens together. The
- * memory is lent. */
+/* input_gradients: backward also computes the gradients of the inputs. The memory is lent; NULL:
+ * the program has its own. */
+GERNE_CHECKED gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store,
+                                          int64_t batch, gn_mode mode, bool input_gradients,
+                                          gn_memory *memory, gn_program **out);
+void gn_program_close(gn_program *program);
+
+/* A graph with packed sequences, for up to batch samples of up to tokens tokens together. */
 GERNE_CHECKED gerne_status gn_program_new_packed(gerne_ctx *ctx, gn_graph *graph, gn_store *store,
                                                  int64_t batch, int64_t tokens, gn_mode mode,
                                                  gn_memory *memory, gn_program **out);

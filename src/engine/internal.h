@@ -166,6 +166,7 @@ typedef struct gn_port {
 struct gn_memory {
     unsigned char *bytes;
     size_t size;
+    const gn_program *last; /* to run forward in it */
 };
 
 struct gn_program {

@@ -236,7 +236,7 @@ static gerne_status make(gerne_ctx *ctx, gn_program *p, const gn_part *part, boo
 }
 
 gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, int64_t batch,
-                            gn_mode mode, bool input_gradients, gn_program **out)
+                            gn_mode mode, bool input_gradients, gn_memory *memory, gn_program **out)
 {
     *out = NULL;
     const gn_part *part = part_of(store, graph);
@@ -251,7 +251,8 @@ gerne_status gn_program_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, in
                       .batch = batch,
                       .tokens = 1,
                       .mode = mode,
-                      .owns_memory = true,
+                      .memory = memory,
+                      .owns_memory = !memory,
                       .output = -1,
                       .output_gradient = -1};
     return make(ctx, p, part, input_gradients, out);
@@ -331,11 +332,14 @@ static gerne_status run(gerne_ctx *ctx, gn_program *p, size_t from, size_t to, g
 
 gerne_status gn_program_forward(gerne_ctx *ctx, gn_program *p)
 {
+    p->memory->last = p;
     return run(ctx, p, 0, p->backward_start, GN_ACCUMULATING, false);
 }
 
 gerne_status gn_program_backward(gerne_ctx *ctx, gn_program *p, bool accumulate)
 {
+    if (p->memory->last != p)
+        return gn_fail(ctx, GERNE_EINTERNAL, "backward after another program has run forward");
     return run(ctx, p, p->backward_start, p->call_count,
                accumulate ? GN_REPLACING : GN_ACCUMULATING, false);
 }

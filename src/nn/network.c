@@ -23,6 +23,8 @@ struct gn_network {
     int64_t classes, batch, features;
     gn_graph *graphs[2];
     gn_store *store;
+    gn_memory
+        *memory; /* of the bodies in all modes: between steps what training holds is not needed */
     gn_program *bodies[MODES], *heads[MODES];
     gn_packed_body *packed;  /* of texts, in place of bodies */
     gn_program *body, *head; /* of the present mode; body is NULL before the first texts */
@@ -178,7 +180,7 @@ static gerne_status settle(gerne_ctx *ctx, gn_network *n)
 static gerne_status build_packed(gerne_ctx *ctx, gn_network *n)
 {
     n->token_limit = TOKENS_OF_A_PASS;
-    GN_TRY(gn_packed_body_new(ctx, n->graphs[GN_BODY], n->store, n->batch, &n->packed));
+    GN_TRY(gn_packed_body_new(ctx, n->graphs[GN_BODY], n->store, n->batch, n->memory, &n->packed));
     return gn_alloc(ctx, (size_t)(n->batch * n->features), sizeof *n->gathered, "features",
                     &n->gathered);
 }
@@ -204,6 +206,7 @@ static gerne_status build(gerne_ctx *ctx, gn_network *n)
     GN_TRY(build_head(ctx, n));
     GN_TRY(check_size(ctx, n));
     GN_TRY(gn_store_new(ctx, n->device, n->graphs, 2, n->batch, &n->store));
+    GN_TRY(gn_memory_new(ctx, &n->memory));
     return n->architecture->wants_tokens ? build_packed(ctx, n) : GERNE_OK;
 }
 
@@ -231,6 +234,7 @@ void gn_network_close(gn_network *n)
         gn_program_close(n->heads[i]);
     }
     gn_packed_body_close(n->packed);
+    gn_memory_close(n->memory);
     gn_free(n->gathered);
     gn_free(n->masks);
     gn_free(n->spare_input);
@@ -427,12 +431,12 @@ gerne_status gn_network_set_mode(gerne_ctx *ctx, gn_network *n, gn_mode mode)
     gn_mode body_mode = mode_of_body(n, mode);
     if (!n->packed && !n->bodies[body_mode])
         GN_TRY(gn_program_new(ctx, n->graphs[GN_BODY], n->store, n->batch, body_mode, false,
-                              &n->bodies[body_mode]));
+                              n->memory, &n->bodies[body_mode]));
     if (!n->heads[mode])
         GN_TRY(gn_program_new(ctx, n->graphs[GN_HEAD], n->store, n->batch, mode,
                               mode != GN_MODE_INFER &&
                                   (body_mode != GN_MODE_INFER || n->feature_gradient),
-                              &n->heads[mode]));
+                              NULL, &n->heads[mode]));
     n->drops = mode != GN_MODE_INFER && n->options.dropout > 0;
     if (n->drops && !n->masks)
         GN_TRY(gn_alloc(ctx, (size_t)(n->batch * n->features), sizeof *n->masks,

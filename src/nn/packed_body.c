@@ -2,8 +2,6 @@
 
 #include "base/memory.h"
 
-enum { MODES = 3 };
-
 typedef struct sized {
     gn_mode mode;
     int64_t tokens;
@@ -14,16 +12,16 @@ struct gn_packed_body {
     gn_graph *graph;
     gn_store *store;
     int64_t batch;
-    gn_memory *memory[MODES];
+    gn_memory *memory;
     sized *programs;
     size_t count, capacity;
 };
 
 gerne_status gn_packed_body_new(gerne_ctx *ctx, gn_graph *graph, gn_store *store, int64_t batch,
-                                gn_packed_body **out)
+                                gn_memory *memory, gn_packed_body **out)
 {
     GN_TRY(gn_alloc(ctx, 1, sizeof **out, "a network", out));
-    **out = (gn_packed_body){.graph = graph, .store = store, .batch = batch};
+    **out = (gn_packed_body){.graph = graph, .store = store, .batch = batch, .memory = memory};
     return GERNE_OK;
 }
 
@@ -33,8 +31,6 @@ void gn_packed_body_close(gn_packed_body *body)
         return;
     for (size_t i = 0; i < body->count; i++)
         gn_program_close(body->programs[i].program);
-    for (int i = 0; i < MODES; i++)
-        gn_memory_close(body->memory[i]);
     gn_free(body->programs);
     gn_free(body);
 }
@@ -60,10 +56,8 @@ gerne_status gn_packed_body_program(gerne_ctx *ctx, gn_packed_body *body, gn_mod
         }
     GN_TRY(gn_grow(ctx, &body->programs, &body->capacity, body->count + 1, sizeof *body->programs,
                    "a network"));
-    if (!body->memory[mode])
-        GN_TRY(gn_memory_new(ctx, &body->memory[mode]));
     GN_TRY(gn_program_new_packed(ctx, body->graph, body->store, body->batch, size, mode,
-                                 body->memory[mode], out));
+                                 body->memory, out));
     body->programs[body->count++] = (sized){mode, size, *out};
     return GERNE_OK;
 }

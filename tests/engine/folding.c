@@ -88,7 +88,7 @@ static void fill(gerne_ctx *ctx, gn_store *store)
 static void run(gerne_ctx *ctx, gn_graph *graph, gn_store *store, gn_mode mode, float *out)
 {
     gn_program *program;
-    assert_ok(ctx, gn_program_new(ctx, graph, store, BATCH, mode, false, &program));
+    assert_ok(ctx, gn_program_new(ctx, graph, store, BATCH, mode, false, NULL, &program));
     for (int repeat = 0; repeat < 2; repeat++) { /* what a run overwrites it makes again */
         gn_stream s = gn_stream_at(6, GN_RNG_TEST, 0, 0);
         float *x = gn_program_input(program, "pixels");

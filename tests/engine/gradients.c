@@ -456,7 +456,7 @@ static bench open_bench(const char *name, gn_graph *graph, gerne_ctx *ctx, gn_de
         assert_ok(ctx, gn_program_new_packed(ctx, graph, b.store, BATCH, TOKENS, mode, b.memory,
                                              &b.program));
     } else {
-        assert_ok(ctx, gn_program_new(ctx, graph, b.store, BATCH, mode, true, &b.program));
+        assert_ok(ctx, gn_program_new(ctx, graph, b.store, BATCH, mode, true, NULL, &b.program));
     }
     for (int i = 0; i < INPUTS; i++) {
         b.inputs[i] = BATCH * (size_t)gn_graph_input_size(graph, input_names[i]);

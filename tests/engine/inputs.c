@@ -49,7 +49,8 @@ static void test_sequence_is_mapped_place_by_place(void **state)
     gn_program *program;
     assert_ok(f.ctx, gn_store_new(f.ctx, f.device, &f.graph, 1, BATCH, &store));
     assert_ok(f.ctx, gn_store_set(f.ctx, store, 0, (float[]){1, 1, 1, 1}));
-    assert_ok(f.ctx, gn_program_new(f.ctx, f.graph, store, BATCH, GN_MODE_TRAIN, true, &program));
+    assert_ok(f.ctx,
+              gn_program_new(f.ctx, f.graph, store, BATCH, GN_MODE_TRAIN, true, NULL, &program));
     float *x = gn_program_input(program, "sequence");
     int32_t *tokens = gn_program_input(program, "tokens");
     memset(tokens, 0xff, BATCH * LENGTH * sizeof *tokens);

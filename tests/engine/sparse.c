@@ -214,7 +214,8 @@ static layer *open_layer(gn_mode mode)
     assert_ok(l->ctx,
               gn_graph_finish(l->ctx, l->graph, gn_linear(l->graph, x, "fc", OUTPUTS, true)));
     assert_ok(l->ctx, gn_store_new(l->ctx, l->device, &l->graph, 1, BATCH, &l->store));
-    assert_ok(l->ctx, gn_program_new(l->ctx, l->graph, l->store, BATCH, mode, false, &l->program));
+    assert_ok(l->ctx,
+              gn_program_new(l->ctx, l->graph, l->store, BATCH, mode, false, NULL, &l->program));
     float *w = numbers(OUTPUTS * INPUTS, 1, 4), *b = numbers(OUTPUTS, 1, 5);
     memcpy(l->weights, w, sizeof l->weights);
     memcpy(l->bias, b, sizeof l->bias);
