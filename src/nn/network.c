@@ -195,7 +195,7 @@ static gerne_status check_size(gerne_ctx *ctx, const gn_network *n)
                    (long long)numbers);
 }
 
-static gerne_status build(gerne_ctx *ctx, gn_network *n)
+static gerne_status build_graphs(gerne_ctx *ctx, gn_network *n)
 {
     GN_TRY(gn_architecture_find(ctx, n->options.arch, &n->architecture));
     GN_TRY(check_shape(ctx, n));
@@ -204,14 +204,19 @@ static gerne_status build(gerne_ctx *ctx, gn_network *n)
     GN_TRY(gn_graph_new(ctx, n->device, &n->graphs[GN_HEAD]));
     GN_TRY(build_body(ctx, n));
     GN_TRY(build_head(ctx, n));
-    GN_TRY(check_size(ctx, n));
+    return check_size(ctx, n);
+}
+
+static gerne_status make_room(gerne_ctx *ctx, gn_network *n)
+{
     GN_TRY(gn_store_new(ctx, n->device, n->graphs, 2, n->batch, &n->store));
     GN_TRY(gn_memory_new(ctx, &n->memory));
     return n->architecture->wants_tokens ? build_packed(ctx, n) : GERNE_OK;
 }
 
-gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
-                            gn_sample_shape shape, int64_t classes, int64_t batch, gn_network **out)
+static gerne_status make(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
+                         gn_sample_shape shape, int64_t classes, int64_t batch, bool outline,
+                         gn_network **out)
 {
     GN_LOCAL(gn_network) *n = NULL;
     *out = NULL;
@@ -221,8 +226,22 @@ gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_op
     n->shape = shape;
     n->classes = classes;
     n->batch = batch;
-    GN_TRY(build(ctx, n));
+    GN_TRY(build_graphs(ctx, n));
+    if (!outline)
+        GN_TRY(make_room(ctx, n));
     return gn_give(&n, out);
+}
+
+gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
+                            gn_sample_shape shape, int64_t classes, int64_t batch, gn_network **out)
+{
+    return make(ctx, device, options, shape, classes, batch, false, out);
+}
+
+gerne_status gn_network_outline(gerne_ctx *ctx, gn_device *device, const gn_model_options *options,
+                                gn_sample_shape shape, int64_t classes, gn_network **out)
+{
+    return make(ctx, device, options, shape, classes, 1, true, out);
 }
 
 void gn_network_close(gn_network *n)

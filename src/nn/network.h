@@ -21,6 +21,12 @@ enum { GN_BODY, GN_HEAD }; /* the store's graphs */
 GERNE_CHECKED gerne_status gn_network_new(gerne_ctx *ctx, gn_device *device,
                                           const gn_model_options *options, gn_sample_shape shape,
                                           int64_t classes, int64_t batch, gn_network **out);
+/* Without room for weights and batches, which take long to make: it can only be asked for its
+ * options, its graphs, what follows from them, and be closed. */
+GERNE_CHECKED gerne_status gn_network_outline(gerne_ctx *ctx, gn_device *device,
+                                              const gn_model_options *options,
+                                              gn_sample_shape shape, int64_t classes,
+                                              gn_network **out);
 void gn_network_close(gn_network *network);
 GN_LOCAL_HANDLE(gn_network, gn_network_close)
 

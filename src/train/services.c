@@ -329,8 +329,8 @@ gerne_status gn_run_model_width(gn_run *run, const gn_model_options *model, size
 {
     const gn_trainer *t = trainer_of(run);
     gn_network *probe;
-    GN_TRY(gn_network_new(run->ctx, t->device, model, gn_dataset_shape(t->input.data),
-                          (int64_t)run->classes, 1, &probe));
+    GN_TRY(gn_network_outline(run->ctx, t->device, model, gn_dataset_shape(t->input.data),
+                              (int64_t)run->classes, &probe));
     *width = (size_t)gn_network_feature_count(probe);
     gn_network_close(probe);
     return GERNE_OK;

@@ -265,8 +265,8 @@ static gerne_status settle_network(gn_trainer *t)
     t->model = t->config->model;
     if (t->model.bn == GN_BN_AUTO)
         t->model.bn = t->model.weights ? GN_BN_FROZEN : GN_BN_CONCAT;
-    GN_TRY(gn_network_new(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
-                          (int64_t)run->classes, 1, &probe));
+    GN_TRY(gn_network_outline(run->ctx, t->device, &t->model, gn_dataset_shape(t->input.data),
+                              (int64_t)run->classes, &probe));
     run->model = &t->model;
     t->couples = run->coupled = gn_network_couples_samples(probe);
     run->width = (size_t)gn_network_feature_count(probe);
