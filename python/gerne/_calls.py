@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import json
 import logging
+import signal
 import threading
 from contextlib import ExitStack, contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -183,6 +184,9 @@ def all_used(**handles: Optional[Handle]) -> Iterator[Dict[str, Optional[int]]]:
                for name, handle in handles.items()}
 
 
+NOTICE = 0.2  # seconds after which a signal is noticed that the system gave to another thread
+
+
 def interruptible(work: Callable[[], int]) -> int:
     """Runs a long call so that Ctrl-C stops it.
 
@@ -204,17 +208,22 @@ def interruptible(work: Callable[[], int]) -> int:
         finally:
             done.set()
 
+    asking = {signal.SIGINT, signal.SIGTERM}  # to stop; not while the thread is half started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, asking)
     try:
         threading.Thread(target=run, name="gerne", daemon=True).start()
     except RuntimeError:  # no new threads: the interpreter is going down
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return work()
     reason = None
     while not done.is_set():
         try:
-            done.wait()
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)  # raises what came meanwhile
+            done.wait(NOTICE)
         except BaseException as error:
             reason = reason or error
             ctx.library.stop(ctx.pointer)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if reason is not None:
         ctx.library.unstop(ctx.pointer)
         raise reason
