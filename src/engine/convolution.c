@@ -2,6 +2,7 @@
 
 #include "engine/dense_convolution.h"
 #include "engine/folded_norm.h"
+#include "engine/winograd.h"
 
 /* On small images some taps of a kernel only ever see padding (the outer eight of a 3x3 on a single
  * pixel): they are cut off, which saves their work and finds faster kernels. Along one side: */
@@ -65,7 +66,7 @@ static gerne_status choose_weights(gn_maker *m, const gn_node *node, const gn_de
 {
     shapes s;
     gn_kernel kernel;
-    if (gn_convolves_densely(m, node))
+    if (gn_convolves_densely(m, node) || gn_suits_winograd(m, node))
         return gn_describe(m, GN_FLOAT32, 4, (*weights)->dims, GN_TAPS_ORDER, weights);
     GN_TRY(describe(m, node, GN_FLOAT32, &s));
     if (s.cropped) { /* whole kernels in blocks of channels: the live taps are easily cut out */
@@ -131,6 +132,8 @@ static gerne_status forward(gn_compiler *c, const gn_node *node)
     v->waits = gn_folds_norm(c, node);
     if (v->waits)
         return GERNE_OK;
+    if (gn_runs_by_winograd(c, node))
+        return gn_winograd_forward(c, node);
     GN_TRY(describe(&c->maker, node, c->type, &s));
     GN_TRY(make(c, node, &s, GN_FORWARD, &v->forward));
     GN_TRY(gn_in_layout(c, c->values[node->inputs[0]].tensor, chosen->source, &x));
@@ -174,6 +177,8 @@ static gerne_status backward(gn_compiler *c, const gn_node *node)
     int dy;
     if (gn_runs_densely(c, node))
         return gn_dense_backward(c, node);
+    if (gn_runs_by_winograd(c, node))
+        return gn_winograd_backward(c, node);
     GN_TRY(describe(&c->maker, node, c->type, &s));
     GN_TRY(gn_gradient_of(c, node->value, &dy));
     if (gn_parameter_trains(c, node, 0))
