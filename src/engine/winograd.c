@@ -8,18 +8,18 @@
 
 enum { SOURCE }; /* a value's extra tensor */
 
-const gn_winograd *gn_winograd_for(int64_t lanes)
+/* Images in such blocks, on this processor. */
+static bool has_kernels(int64_t lanes)
 {
 #ifdef __x86_64__
-    if (lanes == gn_winograd_16.lanes && __builtin_cpu_supports("avx512f"))
-        return &gn_winograd_16;
-    if (lanes == gn_winograd_8.lanes && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("fma"))
-        return &gn_winograd_8;
+    if (lanes == gn_winograd_16.lanes)
+        return __builtin_cpu_supports("avx512f");
+    if (lanes == gn_winograd_8.lanes)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
     (void)lanes;
 #endif
-    return NULL;
+    return false;
 }
 
 /* ---- what is computed ---- */
@@ -45,7 +45,7 @@ static int64_t smaller(int64_t a, int64_t b)
 /* batch: 0 where nothing depends on it. */
 static plan plan_of(const gn_graph *graph, int64_t batch, const gn_node *node, int64_t lanes)
 {
-    plan p = {.kernels = gn_winograd_for(lanes),
+    plan p = {.kernels = lanes == gn_winograd_16.lanes ? &gn_winograd_16 : &gn_winograd_8,
               .inputs = graph->nodes[node->inputs[0]].dims[1],
               .outputs = node->dims[1],
               .tiling = {.height = node->dims[2],
@@ -85,7 +85,7 @@ bool gn_suits_winograd(const gn_maker *m, const gn_node *node)
     const plan p = plan_of(m->graph, 0, node, 0);
     if (o->kernel != 3 || o->stride != 1 || o->padding != 1 ||
         gn_device_precision(m->device) != GN_FP32 ||
-        !(gn_winograd_for(gn_winograd_16.lanes) || gn_winograd_for(gn_winograd_8.lanes)))
+        !(has_kernels(gn_winograd_16.lanes) || has_kernels(gn_winograd_8.lanes)))
         return false;
     double pixels = (double)(p.tiling.height * p.tiling.width);
     double covered = (double)(p.tiling.rows * p.tiling.columns * GN_TILE * GN_TILE);
@@ -97,7 +97,7 @@ bool gn_runs_by_winograd(const gn_compiler *c, const gn_node *node)
 {
     int source = c->values[node->inputs[0]].tensor;
     return gn_suits_winograd(&c->maker, node) &&
-           gn_winograd_for(gn_channel_block(gn_description_of(c, source))) != NULL;
+           has_kernels(gn_channel_block(gn_description_of(c, source)));
 }
 
 static int64_t block_of_tensor(const gn_program *program, const gn_call *call)

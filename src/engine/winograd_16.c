@@ -1,10 +1,7 @@
 #include "engine/winograd_kernels.h"
-#ifdef __x86_64__
 
 #define LANES     16
 #define PROCESSOR "avx512f"
 #define KERNELS   gn_winograd_16
 enum { TILES = 12, INPUTS = 8 }; /* of a block that the registers hold, beside two vectors */
 #include "engine/winograd_lanes.h"
-
-#endif

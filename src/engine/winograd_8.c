@@ -1,10 +1,7 @@
 #include "engine/winograd_kernels.h"
-#ifdef __x86_64__
 
 #define LANES     8
 #define PROCESSOR "avx2,fma"
 #define KERNELS   gn_winograd_8
 enum { TILES = 6, INPUTS = 4 }; /* of a block that the registers hold, beside two vectors */
 #include "engine/winograd_lanes.h"
-
-#endif

@@ -47,9 +47,6 @@ typedef struct gn_winograd {
                            bool add, float *taps);
 } gn_winograd;
 
-/* NULL where the processor, or images in such blocks, have none. */
-const gn_winograd *gn_winograd_for(int64_t lanes);
-
-extern const gn_winograd gn_winograd_8, gn_winograd_16; /* for processors that have the vectors */
+extern const gn_winograd gn_winograd_8, gn_winograd_16; /* for AVX2 with FMA; for AVX-512 */
 
 #endif

@@ -4,8 +4,13 @@
  * The points are 0, 1, -1, 2, -2 and infinity along each side. */
 #include <string.h>
 
+#ifdef __x86_64__
 #define INSIDE static inline __attribute__((always_inline, target(PROCESSOR)))
 #define KERNEL __attribute__((target(PROCESSOR))) static
+#else
+#define INSIDE static inline __attribute__((always_inline))
+#define KERNEL static
+#endif
 
 enum { SIDE = 6, TAP_SIDE = 3, PANEL = 2 * LANES };
 
