@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/map.h"
 #include "cli/command.h"
@@ -193,9 +196,19 @@ static void fill_standard_streams(void)
             _exit(GN_EXIT_FAILED);
 }
 
+/* Blocks of a mebibyte and more go back to the system when they are freed: glibc would keep those
+ * of up to 32 once one of that size has been freed. */
+static void return_large_blocks(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    return_large_blocks();
     if (argc > 1 && argv[1][0] != '-')
         gn_shorten_waiting(argv);
     /* A closed pipe or a file that may not grow is a failed write, not the end of the program. */
