@@ -65,6 +65,18 @@ static gerne_status refuse_limits(gerne_ctx *ctx, const char *key, double value,
     return GERNE_EUSAGE;
 }
 
+static gerne_status refuse_room(gerne_ctx *ctx, const gn_adapt_options *options,
+                                const gn_s_bounds *b, const gerne_groups *groups)
+{
+    char text[GN_GROUP_TEXT];
+    gn_fail(ctx, GERNE_EUSAGE,
+            "method.adapt leaves s below %g of its limit, which group %s sets at %.4f, and "
+            "method.adapt_min %g is above that",
+            PART, gn_group_text(groups, b->y, b->a, text), b->upper, options->low);
+    gn_hint(ctx, "use --method.adapt_min %.4g or less, or --method.adapt none", PART * b->upper);
+    return GERNE_EUSAGE;
+}
+
 static gerne_status refuse_start(gerne_ctx *ctx, double start, gn_interval limits)
 {
     gn_fail(ctx, GERNE_EUSAGE,
@@ -103,7 +115,9 @@ gerne_status gn_adapt_limits(gerne_ctx *ctx, const gn_adapt_options *options,
             limits[y].hi = fmin(options->high, top);
         }
         if (own.binds && limits[y].lo > top && !options->by_class)
-            return refuse_limits(ctx, "method.adapt_min", options->low, &own, groups);
+            return limits[y].lo > own.upper
+                       ? refuse_limits(ctx, "method.adapt_min", options->low, &own, groups)
+                       : refuse_room(ctx, options, &own, groups);
         limits[y].lo = fmin(limits[y].lo, limits[y].hi);
         if (!options->by_class && !(start >= limits[y].lo - 1e-9 && start <= limits[y].hi + 1e-9))
             return refuse_start(ctx, start, limits[y]);
