@@ -151,7 +151,7 @@ static void convolve(const gn_program *program, const gn_call *call, bool turned
     }
     const int threads = gn_device_threads(program->device); /* there is room for these */
     divide(&p, LEAST, threads);
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel
     {
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < p.inputs; i++) {
@@ -219,7 +219,7 @@ gerne_status gn_winograd_forward(gn_compiler *c, const gn_node *node)
 
 /* ---- the gradient of the weights ---- */
 
-enum { LEAST_OF_GRADIENT = 2 * LEAST };
+enum { LEAST_OF_GRADIENT = 8 * LEAST }; /* threads wait for each other twice in each block */
 
 /* source, gradient of the result, room for sums, room for the tiles of a block, gradient */
 static void correlate(const gn_program *program, const gn_call *call, bool add)

