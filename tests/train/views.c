@@ -33,7 +33,7 @@ static void open_data(fixture *f, gn_augment augment)
     assert_ok(f->ctx, gn_data_options_default(f->ctx, &options));
     options.n = TRAINING;
     options.size = 8;
-    options.augment = augment;
+    options.augment = (int)augment;
     assert_ok(f->ctx, gn_dataset_open(f->ctx, &options, &f->data));
     assert_ok(f->ctx, gn_dataset_prepare(f->ctx, f->data, 2));
     assert_in_range(f->data->n, TRAINING + 1, SAMPLES_MAX);
