@@ -151,7 +151,7 @@ static void convolve(const gn_program *program, const gn_call *call, bool turned
     }
     const int threads = gn_device_threads(program->device); /* there is room for these */
     divide(&p, LEAST, threads);
-#pragma omp parallel
+#pragma omp parallel num_threads(threads)
     {
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < p.inputs; i++) {
