@@ -8,15 +8,7 @@
 
 #include "base/vector.h"
 #include "engine/sequence.h"
-
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
+#include "engine/threads.h"
 
 typedef struct attention_options {
     gn_sequence sequence;

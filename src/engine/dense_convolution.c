@@ -152,14 +152,6 @@ static gerne_status describe(gn_compiler *c, const view *v, gn_operands *out)
                        &out->result);
 }
 
-static gerne_status describe_image(gn_compiler *c, const gn_node *node, int64_t block,
-                                   const gn_description **out)
-{
-    int64_t dims[4] = {c->maker.batch, node->dims[1], node->dims[2], node->dims[3]};
-    return gn_describe(&c->maker, GN_FLOAT32, 4, dims,
-                       block == 16 ? GN_IMAGE_BLOCKS_16 : GN_IMAGE_BLOCKS_8, out);
-}
-
 /* From one pixel to one there is a single tap, whose weights are the matrix. */
 static bool is_stored(const view *v)
 {
@@ -183,7 +175,6 @@ static gerne_status matrix_tensor(gn_compiler *c, const gn_node *node, const vie
 gerne_status gn_dense_forward(gn_compiler *c, const gn_node *node)
 {
     gn_compiled_value *v = &c->values[node->value];
-    const gn_description *image;
     gn_operands operands;
     int x = c->values[node->inputs[0]].tensor, rows, result_rows;
     const view shape = view_of(c->program->graph, node, gn_description_of(c, x));
@@ -191,8 +182,7 @@ gerne_status gn_dense_forward(gn_compiler *c, const gn_node *node)
     GN_TRY(describe(c, &shape, &operands));
     GN_TRY(matrix_tensor(c, node, &shape, operands.weights, &v->extra[MATRIX]));
     GN_TRY(gn_make_inner_product(&c->maker, GN_FORWARD, NULL, &operands, false, &v->forward));
-    GN_TRY(describe_image(c, node, shape.block, &image));
-    GN_TRY(gn_new_tensor(c, image, &v->tensor));
+    GN_TRY(gn_new_image(c, node, shape.block, &v->tensor));
     GN_TRY(gn_alias_tensor(c, x, operands.source, &rows));
     GN_TRY(gn_alias_tensor(c, v->tensor, operands.result, &result_rows));
     return gn_emit(c, &v->forward, (int[]){rows, v->extra[MATRIX], result_rows}, 3);

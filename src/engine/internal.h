@@ -226,6 +226,8 @@ const gn_description *gn_description_of(const gn_compiler *c, int tensor);
 
 /* Tensors. */
 gerne_status gn_new_tensor(gn_compiler *c, const gn_description *description, int *out);
+/* For the node's value, an image in blocks of 8 or 16 channels. */
+gerne_status gn_new_image(gn_compiler *c, const gn_node *node, int64_t block, int *out);
 gerne_status gn_fixed_tensor(gn_compiler *c, const gn_description *description, void *memory,
                              int *out);
 /* Another view of the same memory. */

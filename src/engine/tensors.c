@@ -43,6 +43,15 @@ static gerne_status add_tensor(gn_compiler *c, const gn_description *description
     return GERNE_OK;
 }
 
+gerne_status gn_new_image(gn_compiler *c, const gn_node *node, int64_t block, int *out)
+{
+    const gn_description *description;
+    int64_t dims[4] = {c->maker.batch, node->dims[1], node->dims[2], node->dims[3]};
+    GN_TRY(gn_describe(&c->maker, GN_FLOAT32, 4, dims,
+                       block == 16 ? GN_IMAGE_BLOCKS_16 : GN_IMAGE_BLOCKS_8, &description));
+    return gn_new_tensor(c, description, out);
+}
+
 gerne_status gn_fixed_tensor(gn_compiler *c, const gn_description *description, void *memory,
                              int *out)
 {

@@ -1,9 +1,6 @@
 #include "engine/winograd.h"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
+#include "engine/threads.h"
 #include "engine/winograd_kernels.h"
 
 enum { SOURCE }; /* a value's extra tensor */
@@ -105,15 +102,6 @@ static int64_t block_of_tensor(const gn_program *program, const gn_call *call)
     return gn_channel_block(program->tensors[call->tensors[0]].description);
 }
 
-static int64_t thread(void)
-{
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
 /* ---- forward, and the gradient of the source ---- */
 
 enum { LEAST = 110 * 1024 }; /* numbers of a block: half of a second cache */
@@ -162,7 +150,8 @@ static void convolve(const gn_program *program, const gn_call *call, bool turned
         }
 #pragma omp for schedule(static)
         for (int64_t b = 0; b < p.blocks; b++)
-            convolve_block(&p, images, weights, b, room + thread() * room_of(&p), result);
+            convolve_block(&p, images, weights, b, room + omp_get_thread_num() * room_of(&p),
+                           result);
     }
 }
 
@@ -197,15 +186,6 @@ static gerne_status emit_convolution(gn_compiler *c, const gn_node *node, gn_rou
     return gn_emit(c, &kernel, (int[]){source, weights, spread, room, result}, 5);
 }
 
-static gerne_status new_image(gn_compiler *c, const gn_node *node, int64_t lanes, int *out)
-{
-    const gn_description *description;
-    int64_t dims[4] = {c->maker.batch, node->dims[1], node->dims[2], node->dims[3]};
-    GN_TRY(gn_describe(&c->maker, GN_FLOAT32, 4, dims,
-                       lanes == 16 ? GN_IMAGE_BLOCKS_16 : GN_IMAGE_BLOCKS_8, &description));
-    return gn_new_tensor(c, description, out);
-}
-
 gerne_status gn_winograd_forward(gn_compiler *c, const gn_node *node)
 {
     gn_compiled_value *v = &c->values[node->value];
@@ -213,7 +193,7 @@ gerne_status gn_winograd_forward(gn_compiler *c, const gn_node *node)
     const plan p =
         plan_of(c->program->graph, c->maker.batch, node, gn_channel_block(gn_description_of(c, x)));
     v->extra[SOURCE] = x;
-    GN_TRY(new_image(c, node, p.kernels->lanes, &v->tensor));
+    GN_TRY(gn_new_image(c, node, p.kernels->lanes, &v->tensor));
     return emit_convolution(c, node, convolve_forward, &p, x, v->tensor);
 }
 
@@ -296,7 +276,7 @@ gerne_status gn_winograd_backward(gn_compiler *c, const gn_node *node)
         return GERNE_OK;
     p.inputs = node->dims[1];
     p.outputs = input->dims[1];
-    GN_TRY(new_image(c, input, lanes, &dx));
+    GN_TRY(gn_new_image(c, input, lanes, &dx));
     GN_TRY(emit_convolution(c, node, convolve_backward, &p, dy, dx));
     return gn_give_gradient(c, node->inputs[0], dx);
 }

@@ -1,7 +1,6 @@
 /* winograd.h - 3x3 convolutions of stride 1 by our own kernels for Winograd's algorithm.
  *
- * oneDNN has the algorithm for AVX-512 alone, and reaches half of the speed of its matrix products
- * on images of 8 x 8 pixels. */
+ * oneDNN has the algorithm for AVX-512 alone, and is slower there (docs/engine.md). */
 #ifndef GN_ENGINE_WINOGRAD_H
 #define GN_ENGINE_WINOGRAD_H
 

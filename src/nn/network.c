@@ -23,8 +23,7 @@ struct gn_network {
     int64_t classes, batch, features;
     gn_graph *graphs[2];
     gn_store *store;
-    gn_memory
-        *memory; /* of the bodies in all modes: between steps what training holds is not needed */
+    gn_memory *memory; /* of the bodies in all modes, which take turns */
     gn_program *bodies[MODES], *heads[MODES];
     gn_packed_body *packed;  /* of texts, in place of bodies */
     gn_program *body, *head; /* of the present mode; body is NULL before the first texts */
